@@ -36,6 +36,7 @@ from bench.report import table, write_section
 HERE = Path(__file__).parents[1]
 CLIENTS = 16  # of the flood
 TURNS = 200  # of each account
+BIG_TURNS = 8  # of 900 KB, of another user of the account that floods
 WARM_SECONDS = 2.0
 Body = dict[str, Any]
 SOURCE = random.Random(5)
@@ -61,6 +62,9 @@ def question(n: int) -> Body:
     return {"user_id": "u", "query_text": text, "interact": False}
 
 
+LONG = prose(900_000)
+
+
 FLOODS: dict[str, tuple[str, Callable[[int], Body]]] = {
     "search": ("/api/v7/memory", question),
     "search with focus words": (
@@ -78,6 +82,24 @@ FLOODS: dict[str, tuple[str, Callable[[int], Body]]] = {
         "/api/v7/agent/chat",
         lambda n: {"user_id": "u", "message": f"How is {WORDS[n % TURNS]}?"},
     ),
+    "batches of 500": (
+        "/api/v7/memory/batch",
+        lambda n: {
+            "user_id": f"u{n}",
+            "turns": [
+                {"query": f"{WORDS[m % 4_000]} {m}?", "response": prose(400)} for m in range(500)
+            ],
+        },
+    ),
+    "2048 embeddings": (
+        "/v1/embeddings",
+        lambda _: {"model": "remembrancer", "input": [prose(100) for _ in range(2_048)]},
+    ),
+    "long searches": (
+        "/api/v7/memory",
+        lambda _: {"user_id": "big", "query_text": prose(20_000), "top_k": 100, "interact": False},
+    ),
+    "second looks": ("/api/v7/agent/second-look", lambda _: {"draft": LONG}),
     "invented keys": ("/api/v7/memory", question),
 }
 
@@ -173,6 +195,8 @@ def server(
             via = one.connection()
             for n in range(TURNS if key == keys[-1] else TURNS // 10):
                 send(key, "/api/v7/remember", turn(n), via)
+        for n in range(BIG_TURNS):
+            send(keys[-1], "/api/v7/remember", turn(n) | {"user_id": "big", "response": LONG}, via)
         yield one, keys
 
 

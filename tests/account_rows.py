@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import apsw
 
 from remembrancer.store import Store
 
@@ -13,6 +16,13 @@ def names(store: Store) -> list[str]:
     """Return the names of all accounts, sorted."""
     sql = "select name from accounts order by name"
     return [row.name for row in store.read(lambda tx: tx.all(sql))]
+
+
+def log_reader(path: Path) -> apsw.Connection:
+    """Open a connection that reads the log of a SQLite store; nobody empties it until its close."""
+    reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    reader.execute("begin; select count(*) from accounts").fetchall()
+    return reader
 
 
 def execute(url: str, *statements: str) -> list[Any]:

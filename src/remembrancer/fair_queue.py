@@ -65,15 +65,19 @@ class FairQueue(Generic[T]):
             # A thread that was notified counts until it has taken its work, as the work does.
             return sum(map(len, self._waiting.values())) > self._getters
 
-    def get(self) -> tuple[Hashable, T] | None:
-        """Wait for work and return it with its group; None once closed and empty."""
+    def get(self, seconds: float | None = None) -> tuple[Hashable, T] | None:
+        """Wait for work and return it with its group; None once closed and empty.
+
+        Raises TimeoutError if none comes in so many `seconds`.
+        """
         with self._changed:
             self._getters += 1
             try:
                 while (item := self._take()) is None:
                     if self._is_closed and not self._waiting:
                         return None
-                    self._changed.wait()
+                    if not self._changed.wait(seconds) and not self._waiting:
+                        raise TimeoutError
                 return item
             finally:
                 self._getters -= 1
@@ -152,14 +156,24 @@ class FairQueue(Generic[T]):
 class FairThreads:
     """Threads that do the work of groups in fair turns, started as they are needed."""
 
-    def __init__(self, threads: int, name: str, *, threads_of_group: int | None = None) -> None:
+    def __init__(
+        self,
+        threads: int,
+        name: str,
+        *,
+        threads_of_group: int | None = None,
+        threads_alone: int | None = None,
+    ) -> None:
         """Create a pool.
 
         `threads_of_group`: the most that work for one group at the same time, while another uses
-        the pool too. More would share the interpreter's lock with the work of that other one.
+        the pool too; `threads_alone`: the same while none does. More would share the interpreter's
+        lock with the work of others.
         """
         self._most, self._name = threads, name
-        self._queue: FairQueue[tuple[Future[Any], Callable[[], Any]]] = FairQueue(threads_of_group)
+        self._queue: FairQueue[tuple[Future[Any], Callable[[], Any]]] = FairQueue(
+            threads_of_group, alone_max=threads_alone
+        )
         self._lock = threading.Lock()  # guards the field below
         self._threads: list[threading.Thread] = []
 

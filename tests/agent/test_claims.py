@@ -272,3 +272,14 @@ def test_any_mixture_of_number_and_date_parts_is_parsed(text: str) -> None:
         text[claim.start : claim.end].strip()
         for claim in claims_in(unify_characters(text), DAY, "de", generous=True)
     )
+
+
+@pytest.mark.parametrize("end", ["\n", " "])
+def test_long_text_has_the_claims_of_its_parts(end: str) -> None:
+    """It is read in pieces, which end with a line or a sentence."""
+    sentence = f"The ferry of Anna Berg leaves on 3 June 2026 at 9:40 with 120 people.{end}"
+    text = sentence * 2_000
+
+    words = [text[claim.start : claim.end] for claim in claims_of(text, "en")]
+
+    assert words == [sentence[one.start : one.end] for one in claims_of(sentence, "en")] * 2_000

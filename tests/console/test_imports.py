@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -126,12 +127,14 @@ def test_too_many_records_are_refused_with_another_way(
     owner: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(imports, "RECORDS_MAX", 2)
-    content = b"\n".join(b'{"query": "q%d", "response": "r"}' % n for n in range(3))
     before = rows(owner.context)
 
-    assert "imports at most 2" in words_of(send(owner, PREVIEW, content, "chat.jsonl").text)
-    answer = send(owner, STORE, content, "chat.jsonl")
-    assert (answer.status_code, "remembrancer import FILE" in answer.text) == (422, True)
+    for line in (b'{"query": "q", "response": "r%d"}', b'{"query": %d}'):
+        content = b"\n".join([b'{"query": "q", "response": "r"}', *(line % n for n in range(3))])
+        for page in (PREVIEW, STORE):
+            answer = send(owner, page, content, "chat.jsonl")
+            assert (answer.status_code, "imports at most 2" in words_of(answer.text)) == (422, True)
+            assert "remembrancer import FILE" in answer.text
     assert rows(owner.context) == before
 
 
@@ -183,6 +186,20 @@ def test_names_in_archives_are_labels_alone(owner: Reader, tmp_path: Path) -> No
 
     assert answer.status_code == 200
     assert not Path("/tmp/evil").exists()  # noqa: S108 - what a careless reader would write
+
+
+@pytest.mark.parametrize("page", [PREVIEW, STORE])
+def test_archive_that_unpacks_to_much_is_refused(owner: Reader, page: str) -> None:
+    """Also one whose ratio is that of real text."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(210):
+            archive.writestr(f"{number}.jsonl", b" " * (1 << 20))
+        archive.writestr("noise.txt", Random(1).randbytes(3 << 20), zipfile.ZIP_STORED)
+    answer = send(owner, page, buffer.getvalue(), "chats.zip")
+
+    assert answer.status_code == 422
+    assert "The archive unpacks to 223,346,688 bytes" in words_of(answer.text)
 
 
 def test_chosen_file_is_previewed_at_once_and_then_imported(site: Site, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from account_rows import log_reader
 from faults.service import Service
 from faults.shim import Shim
 from rounds import rounds
@@ -26,7 +27,11 @@ STORE, LOG, SHARED = (f"remembrancer.sqlite3{end}" for end in ("", "-wal", "-shm
 def test_answered_turns_before_a_tear_remain_and_no_row_is_wrong(tmp_path: Path) -> None:
     """The log is cut, or overwritten, at any byte after a kill; then rows and search agree."""
     source, answers = random.Random(8460), []
-    with Shim(tmp_path) as shim, Service(tmp_path / "data", shim) as service:
+    with (
+        Shim(tmp_path) as shim,
+        Service(tmp_path / "data", shim) as service,
+        closing(log_reader(service.data / STORE)),
+    ):
         for number in range(TURNS):
             assert service.remember(f"zt{number}q").status == 200
             answers.append((service.data / LOG).stat().st_size)

@@ -1,10 +1,10 @@
-"""Writes with large bodies: few at a time, and between them other threads run often."""
+"""Requests with large bodies: few at a time, and between them other threads run often."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,15 +12,17 @@ import pytest
 from service import Http, new_key
 from starlette.responses import JSONResponse, Response
 from starlette.testclient import TestClient
+from waiting import wait_until
 
 from remembrancer.context import Context
 from remembrancer.http.admission import SECONDS
-from remembrancer.http.dispatch import LARGE_BODIES_MAX, LARGE_BODY_BYTES, Call, handles
+from remembrancer.http.dispatch import LARGE_BODIES_MAX, LARGE_BODY_BYTES, Call, ThreadPool, handles
 from remembrancer.protocol.memory import EventWrite
 from remembrancer.protocol.operation import BodyOperation
 from remembrancer.server.app import make_app
 
 PATH = "/api/v7/long"
+REQUESTS = 3  # of each client
 SMALL, LARGE = "a", "a" * LARGE_BODY_BYTES
 
 
@@ -30,12 +32,12 @@ def turn(response: str) -> dict[str, str]:
 
 
 class Work:
-    """An endpoint whose calls wait for each other, up to the number that may run at once."""
+    """An endpoint whose calls with large bodies wait for what a test sets."""
 
     def __init__(self) -> None:
         self.together, self.most, self.intervals = 0, 0, set[float]()
+        self.meet: Callable[[], object] = lambda: None
         self._lock = threading.Lock()
-        self._both = threading.Barrier(LARGE_BODIES_MAX)
 
     def __call__(self, call: Call[EventWrite]) -> Response:
         """Count the calls that run at the same time."""
@@ -44,7 +46,7 @@ class Work:
             self.most = max(self.most, self.together)
             self.intervals.add(sys.getswitchinterval())
         if len(call.input.response) > 1:
-            self._both.wait(20)
+            self.meet()
         with self._lock:
             self.together -= 1
         return JSONResponse({})
@@ -56,27 +58,53 @@ def work() -> Work:
     return Work()
 
 
-@pytest.fixture
-def http(context: Context, work: Work) -> Iterator[Http]:
-    """A client of an application whose only endpoint is that work."""
+@pytest.fixture(params=[ThreadPool.WRITE, ThreadPool.SEARCH])
+def http(request: pytest.FixtureRequest, context: Context, work: Work) -> Iterator[Http]:
+    """A client of an application whose only endpoint is that work, on the threads of a pool."""
     operation = BodyOperation[EventWrite, Any]("POST", PATH, "Work", EventWrite)
-    routes = (handles(operation, work),)
+    routes = (handles(operation, work, pool=request.param),)
     with TestClient(make_app(context, routes), base_url="http://127.0.0.1:8460") as client:
         yield Http(client, context, new_key(context))
 
 
-def test_large_writes_run_few_at_a_time(http: Http, work: Work) -> None:
-    """See specification.md#limit-large-writes."""
-    usual = sys.getswitchinterval()
-    http.post(PATH, turn(SMALL))  # until its key has been checked, a caller is a stranger
+def post_large(work: Work, *clients: Http) -> None:
+    """Send requests with large bodies at the same time, some with each client."""
+    for one in clients:
+        one.post(PATH, turn(SMALL))  # until its key has been checked, a caller is a stranger
     work.intervals.clear()
-    with ThreadPoolExecutor(3 * LARGE_BODIES_MAX) as pool:
-        answers = pool.map(lambda _: http.post(PATH, turn(LARGE)), range(3 * LARGE_BODIES_MAX))
+    with ThreadPoolExecutor(REQUESTS * len(clients)) as pool:
+        answers = pool.map(lambda one: one.post(PATH, turn(LARGE)), clients * REQUESTS)
 
         assert {answer.status_code for answer in answers} == {200}
+
+
+def test_large_bodies_of_two_accounts_run_at_the_same_time(http: Http, work: Work) -> None:
+    """See specification.md#limit-large-writes."""
+    usual = sys.getswitchinterval()
+    both = threading.Barrier(LARGE_BODIES_MAX)
+    work.meet = lambda: both.wait(20)
+
+    post_large(work, http, http.as_account("ada"))
+
     assert work.most == LARGE_BODIES_MAX
     assert {round(seconds, 6) for seconds in work.intervals} == {SECONDS}
     assert sys.getswitchinterval() == usual
+
+
+def test_large_bodies_of_one_account_run_one_by_one(http: Http, work: Work) -> None:
+    """Also while no other account sends any; see specification.md#limit-large-writes."""
+    dispatcher = http.client.app.state.dispatcher  # type: ignore[attr-defined]
+    queue = dispatcher._pools[ThreadPool.LARGE]._queue
+    first = threading.Lock()
+
+    def wait_for_the_others() -> None:
+        if first.acquire(blocking=False):
+            wait_until(lambda: len(queue) == REQUESTS - 1)
+
+    work.meet = wait_for_the_others
+    post_large(work, http)
+
+    assert work.most == 1
 
 
 def test_small_writes_keep_the_usual_interval(http: Http, work: Work) -> None:

@@ -42,6 +42,19 @@ def test_json_log_has_one_object_a_request(written: io.StringIO, http: Http) -> 
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
 
 
+def test_log_has_no_name_of_a_file(written: io.StringIO, http: Http) -> None:
+    """See specification.md#forget-no-trace."""
+    body = {"filename": "xylophone", "content": "a", "type": "txt"}
+    url = http.post("/api/v7/tools/create-file", body).json()["url"]
+
+    for method in ("GET", "DELETE", "GET"):
+        http.ask(method, url)
+
+    lines = [line for line in written.getvalue().splitlines() if "remembrancer.access" in line]
+    assert any("DELETE /download/{filename} 200" in line for line in lines)
+    assert not any("xylophone" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     "logger", ["remembrancer.http", "uvicorn.error", "uvicorn.access", "anything.else"]
 )

@@ -20,12 +20,12 @@ from remembrancer.accounts import caller_for, keys
 from remembrancer.cli.demo import CONVERSATION, QUESTIONS
 from remembrancer.context import Context
 from remembrancer.cubes.proposals import create
-from remembrancer.memory.exchange import archive as archives
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.archive import ExportExists
 from remembrancer.memory.exchange.export import FileErasedMeanwhile, UserUnknown, export
 from remembrancer.memory.exchange.records import EXPORTED, MANIFEST, MEMBERS, NOT_EXPORTED
 from remembrancer.memory.exchange.restore import Progress, restore
+from remembrancer.memory.exchange.shapes import zips
 from remembrancer.memory.history.endings import change_event
 from remembrancer.memory.write.events import event_detail
 from remembrancer.protocol.cubes import CubeCreate
@@ -437,8 +437,8 @@ def test_export_of_repeated_text_is_written_so_that_it_can_be_imported(
     """Text that compresses better than an import accepts is stored uncompressed."""
     memory = memory_in(context)
     memory.tell("Lamp?", "a " * 50_000)
-    monkeypatch.setattr(archives, "RATIO_FREE_BYTES", 1_000)
-    monkeypatch.setattr(archives, "RATIO_MAX", 20)
+    monkeypatch.setattr(zips, "RATIO_FREE_BYTES", 1_000)
+    monkeypatch.setattr(zips, "ZIP_RATIO_MAX", 20)
     path = exported(context, tmp_path / "memory.zip")
     with closing(testing.context(tmp_path / "target")) as other:
         result = restore(other, caller_for(other), path)

@@ -180,6 +180,17 @@ def test_of_very_many_candidates_the_first_and_the_last_are_examined() -> None:
     assert len(instructions_in("Always answer in German. " * 500)) == SENTENCES_MAX
 
 
+def test_of_a_very_long_message_the_two_ends_are_read() -> None:
+    """No sentence is made of a part of each end."""
+    pasted = "It rained all day in the valley " * 30_000
+    message = f"Call me Bo. Never {pasted} delete tables. Always answer in German."
+
+    wishes = instructions_in(message)
+
+    assert [one.text for one in wishes] == ["Call me Bo.", "Always answer in German."]
+    assert [message.find(one.text) for one in wishes] == [one.start for one in wishes]
+
+
 # --- Fit of a condition ---------------------------------------------------------------------------
 
 

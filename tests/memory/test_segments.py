@@ -208,6 +208,54 @@ def test_a_damaged_segment_is_rebuilt_from_rows(folder: Path, damage: str) -> No
         assert own_parts(memory) == 2 * 2
 
 
+@pytest.mark.parametrize("change", ["another user's", "a link to another user's", "a link"])
+def test_planted_segment_is_not_used(folder: Path, tmp_path: Path, change: str) -> None:
+    """No word of the other user is in an answer, and what a link points to is not removed."""
+    with started(folder) as memory:
+        tell_some(memory)
+        bob = memory.of("bob")
+        for n in range(EVENTS):
+            bob.tell(f"Which ferry is secret {n}?", f"The green fence of lantern {n}, zx{n}qv.")
+        bob.ask("ferry")
+        write(memory)
+        expected = answers(memory)
+        before = files(memory.context)
+        ada, other = (folder_of(memory.context) / name for name in ("1", "2"))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for path in ada.iterdir():
+        source = path if change == "a link" else other / path.name
+        target = elsewhere / path.name
+        target.write_bytes(source.read_bytes())
+        path.unlink()
+        if change == "another user's":
+            target.rename(path)
+        else:
+            path.symlink_to(target)
+
+    with started(folder) as memory:
+        assert answers(memory) == expected
+        assert not any("secret" in answer for answer in answers(memory))
+        assert list(ada.iterdir()) == []
+        write_segments(memory.context)
+        assert files(memory.context) == before
+    assert len(list(elsewhere.iterdir())) == (0 if change == "another user's" else 5)
+
+
+def test_segment_that_is_replaced_while_it_is_mapped_stays_as_it_was(folder: Path) -> None:
+    filled(folder)
+    with started(folder) as memory:
+        expected = answers(memory)
+        for path in (folder_of(memory.context) / "1").iterdir():
+            new = path.with_suffix(".new")
+            new.write_bytes(b"garbage")
+            new.replace(path)
+
+        assert answers(memory) == expected
+    with started(folder) as memory:
+        assert answers(memory) == expected
+
+
 @pytest.mark.long
 def test_every_changed_bit_is_noticed(folder: Path) -> None:
     filled(folder)

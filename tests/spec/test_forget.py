@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from service import Http
+from waiting import wait_until
 
 FORGET = "/api/v7/memory/forget"
 
@@ -70,6 +71,24 @@ def test_erased_text_is_not_left_in_any_file(http: Http) -> None:
         for path in http.context.settings.data_folder.rglob("*")
         if path.is_file() and b"zx91qv77" in path.read_bytes()
     ]
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_erased_words_leave_the_log_of_a_running_server(http: Http, is_busy: bool) -> None:
+    """Nobody closes or restarts the store (specification.md#forget-no-trace)."""
+    event = http.remember("Where is the xylophone?", "The xylophone is in the attic.")["event_id"]
+    folder = http.context.settings.data_folder
+
+    def has_words() -> bool:
+        files = (path for path in folder.rglob("*") if path.is_file())
+        return any(b"xylophone" in path.read_bytes() for path in files)
+
+    assert has_words()
+    http.delete(f"/api/v7/event/{event}")
+
+    if is_busy:
+        wait_until(lambda: http.remember("q", "r") and not has_words())
+    wait_until(lambda: not has_words())
 
 
 def test_l1_about_an_erased_event_is_named_and_kept(http: Http) -> None:

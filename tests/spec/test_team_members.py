@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from engines import KEPT_IN
 from service import Http
 from teams import FERRY, TEAMS, audit, good, invite, join, members, new_team
+from waiting import wait_until
 
 from remembrancer.accounts import keys, list_accounts, sign_in
 from remembrancer.accounts.accounts import AccountIsTeam
 from remembrancer.protocol import limits
+from remembrancer.store import Transaction
 
 HOUR_MS = 3_600_000
 
@@ -66,6 +72,56 @@ class TestMembers:
 
         assert (refused.status_code, accepted.status_code) == (403, 200)
         assert audit(http, team) == before
+
+    @pytest.mark.skipif(KEPT_IN == "postgresql", reason="it holds up the one writer of SQLite")
+    @pytest.mark.parametrize(
+        ("method", "path", "body"),
+        [
+            ("PATCH", "", {"name": "Mine"}),
+            ("PATCH", "/members", {"member_id": "{bob}", "role": "writer"}),
+            ("DELETE", "/members?member_id={bob}", None),
+            ("POST", "/invitations", {"role": "owner"}),
+            ("DELETE", "/invitations?invitation_id={invitation}", None),
+            ("DELETE", "?confirm=Garden", None),
+            ("FACT", "", {"text": "The shed is green."}),
+        ],
+    )
+    def test_owner_who_is_demoted_before_its_write_is_stored_may_not(
+        self, http: Http, method: str, path: str, body: dict[str, str] | None
+    ) -> None:
+        """The role is that of the moment of the write, not of the arrival of the request."""
+        team = new_team(http)
+        ada, _ = join(http, team, "ada", "owner"), join(http, team, "bob", "reader")
+        names = {name: row["member_id"] for name, row in members(http, team).items()}
+        names["invitation"] = invite(http, team)["invitation_id"]
+        demotion = {"member_id": names["ada"], "role": "reader"}
+        body = body and {name: text.format(**names) for name, text in body.items()}
+        before = [http.get(f"{TEAMS}/{team}{part}").json() for part in ("", "/invitations")]
+        if method == "FACT":
+            method, to, body = "POST", "/api/v7/memory/facts", {**(body or {}), "team": team}
+        else:
+            to = f"{TEAMS}/{team}{path.format(**names)}"
+
+        store, began, go_on = http.context.store, threading.Event(), threading.Event()
+        queue = store._writer._queue  # type: ignore[attr-defined]
+
+        def hold_up(_: Transaction) -> None:
+            began.set()
+            assert go_on.wait(20)
+
+        with ThreadPoolExecutor(3) as callers:
+            callers.submit(store.write, hold_up)
+            assert began.wait(20)
+            change = callers.submit(http.patch, f"{TEAMS}/{team}/members", demotion)
+            wait_until(lambda: len(queue) == 1)
+            late = callers.submit(ada.ask, method, to, **({"json": body} if body else {}))
+            wait_until(lambda: len(queue) == 2)
+            go_on.set()
+
+        assert (change.result().status_code, late.result().status_code) == (200, 403)
+        assert members(http, team)["ada"]["role"] == "reader"
+        after = [http.get(f"{TEAMS}/{team}{part}").json() for part in ("", "/invitations")]
+        assert after == before
 
     def test_turns_of_a_batch_are_those_of_the_member_that_sends_them(self, http: Http) -> None:
         team = new_team(http)

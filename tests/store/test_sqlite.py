@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from account_rows import ADD, names
+from account_rows import ADD, log_reader, names
 from waiting import wait_until
 
 from remembrancer.store import StoreUnavailable, Transaction
@@ -64,6 +64,7 @@ def test_queued_writes_share_one_commit(store: SqliteStore, path: Path) -> None:
         inside.set()
         assert go_on.wait(10)
 
+    reader = log_reader(path)
     before = commits(path)
     first = threading.Thread(target=lambda: store.write(slow))
     first.start()
@@ -81,11 +82,62 @@ def test_queued_writes_share_one_commit(store: SqliteStore, path: Path) -> None:
 
     assert len(names(store)) == 21
     assert commits(path) == before + 1
+    reader.close()
 
 
 def await_waiting(store: SqliteStore, writes: int) -> None:
     """Wait until that many writes are queued behind the busy writer."""
     wait_until(lambda: len(store._writer._queue) >= writes)
+
+
+def has_word(path: Path) -> bool:
+    """Return True if the store's files have the name of the account that `erase_word` erases."""
+    return any(b"xylophone" in file.read_bytes() for file in path.parent.glob(path.name + "*"))
+
+
+def erase_word(store: SqliteStore) -> None:
+    """Add an account with a name, and give it another one."""
+    store.write(lambda tx: tx.run(ADD, name="xylophone"))
+    store.write(lambda tx: tx.run("update accounts set name = '-' where name = 'xylophone'"))
+
+
+def test_overwritten_words_leave_the_log_once_nobody_reads_it(
+    store: SqliteStore, path: Path
+) -> None:
+    """Nothing else is written (specification.md#forget-no-trace)."""
+    with closing(log_reader(path)):
+        erase_word(store)
+        due = store._writer._log_due or 0
+        wait_until(lambda: (store._writer._log_due or 0) > due)  # it was tried in vain
+        assert has_word(path)
+
+    wait_until(lambda: not has_word(path))
+
+
+def test_log_of_a_killed_process_is_emptied_at_the_next_start(path: Path) -> None:
+    """Nothing is written after the start (specification.md#forget-no-trace)."""
+    program = (
+        "import os; from remembrancer.store.sqlite.store import SqliteStore as Store\n"
+        f"store, add = Store({str(path)!r}), {ADD!r}\n"
+        "store.write(lambda tx: tx.run(add, name='xylophone'))\n"
+        "store.write(lambda tx: tx.run('delete from accounts'))\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
+    assert has_word(path)
+
+    with closing(SqliteStore(path)):
+        wait_until(lambda: not has_word(path))
+
+
+def test_log_is_emptied_by_a_process_that_ends_beside_another(
+    store: SqliteStore, path: Path
+) -> None:
+    """The other one writes nothing (specification.md#forget-no-trace)."""
+    with closing(SqliteStore(path)) as command:
+        erase_word(command)
+
+    assert not has_word(path)
 
 
 def commits(path: Path) -> int:

@@ -72,5 +72,6 @@ on conflict (account_id, key_id, session_id) do update set
     user_id = excluded.user_id, named_ms = excluded.named_ms
 returning other_user_id, other_ms;
 
--- delete_users: Delete what names a user, or all users of an account
-delete from session_users where account_id = :account_id and (cast(:user_id as text) is null or :user_id in (user_id, other_user_id));
+-- delete_users: Delete what names a user, or all users of an account, with a session or with any
+delete from session_users where account_id = :account_id and (cast(:user_id as text) is null or :user_id in (user_id, other_user_id))
+    and (cast(:session_id as text) is null or session_id = :session_id);

@@ -123,7 +123,7 @@ def _key_values(request: IdempotentRequest) -> dict[str, str | int]:
 
 
 def delete_answers(tx: Transaction, naming: str | None = None) -> None:
-    """Delete the stored answers of the account, or only those that contain an id.
+    """Delete the stored answers of the account, or only those that contain an id or a text.
 
     They may repeat erased text.
     """

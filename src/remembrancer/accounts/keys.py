@@ -387,9 +387,11 @@ def user_reminder(row: Row, user_id: str, session_id: str, now_ms: int) -> str |
     )
 
 
-def forget_session_users(tx: Transaction, user_id: str | None = None) -> None:
-    """Delete what was recorded about a user, or about all users of the account."""
-    tx.run(SQL.delete_users, user_id=user_id)
+def forget_session_users(
+    tx: Transaction, user_id: str | None = None, session_id: str | None = None
+) -> None:
+    """Delete which keys named a user, or all users of the account, with a session or with any."""
+    tx.run(SQL.delete_users, user_id=user_id, session_id=session_id)
 
 
 def _row(tx: Transaction, caller: Caller, session_id: str | None) -> Row | None:

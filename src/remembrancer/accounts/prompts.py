@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 from ..context import Caller, Records
 from ..protocol.agent import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.constitution import ClientKind, protocol_text
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Transaction, load_queries
-from .idempotency import IdempotentRequest, write_once
+from .idempotency import IdempotentRequest, delete_answers, write_once
 from .keys import note_session_user, require_write, space_user_id
 
 SQL = load_queries("remembrancer.accounts", "prompts.sql")
@@ -50,6 +52,9 @@ def set_prompt(
     user = {"user_id": user_id}
 
     def write(tx: Transaction) -> AgentPrompt:
+        own = tx.one_or_none(SQL.prompt_of, **user)
+        if own:  # the answers that repeat it
+            delete_answers(tx, json.dumps(own.text, ensure_ascii=False))
         if request.prompt.strip():
             tx.run(
                 SQL.set_prompt,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import struct
 import zlib
@@ -12,11 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from ..files.blobs import open_blobs
 from ..settings import SettingInvalid, Settings, settings_file
-from ..store.durable import flush_path, private
+from ..store.durable import flush_path, private, private_folder
 from ..store.locations import engine_of, hold, schema_at
 from ..store.sqlite.snapshot import ChangeWatch, copy_file, reading
 from ..store.transfer.copy import CopyRefused, Progress
@@ -24,14 +25,18 @@ from . import contents
 from .manifest import (
     BLOBS,
     CHUNK_BYTES,
+    LOCK,
     SETTINGS,
     STORE,
     BackupDamaged,
     BackupFiles,
     BackupManifest,
+    blob_path,
     file_digest,
+    files_in,
+    require_known,
 )
-from .restore import blob_path, restore_backup
+from .restore import restore_backup
 from .write import copy_content, seal, write_file
 
 # --- The format of an archive: segments with the pages that changed, each after the one before
@@ -49,12 +54,12 @@ class ArchiveSegment(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    seq: int
-    at: datetime
+    seq: int = Field(ge=1)
+    at: AwareDatetime
     is_base: bool
-    page_bytes: int
-    page_count: int
-    pages: int  # in this segment
+    page_bytes: int = Field(ge=512, le=65_536)
+    page_count: int = Field(ge=0)
+    pages: int = Field(ge=0)  # in this segment
     sha256: str  # of the file with the pages
     state: str  # SHA-256 of the digests of all pages, in order
     previous: str | None  # SHA-256 of the description of the segment before; None for the first
@@ -106,7 +111,7 @@ class PagesWriter:
     """Writes the records of a segment to a file."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("wb")
+        self._file = open(path, "xb", opener=private)  # noqa: SIM115  `close` closes it
         self._compress = zlib.compressobj(1)
         self._digest = hashlib.sha256()
         self.count = 0
@@ -163,6 +168,13 @@ def _whole_records(path: Path, buffer: bytearray) -> Iterator[tuple[int, bytes]]
 # --- Make a backup out of an archive, as of a point in time ----------------------------------
 
 
+# Also what an archiver is just writing.
+_KNOWN = re.compile(
+    rf"[0-9]{{8,}}\.(?:json|pages)|{BLOBS}/[0-9a-f]{{2}}/[0-9a-f]{{64}}(?:\.part)?|{LOCK}"
+    r"|segment\.part|scratch\.sqlite3(?:-journal)?"
+)
+
+
 def is_archive(folder: Path) -> bool:
     """Return True if the folder is an archive."""
     return any(folder.glob("[0-9]*.json"))
@@ -188,6 +200,8 @@ def extract(archive: Path, target: Path, *, at: datetime | None) -> BackupManife
 
     Raises BackupDamaged, also if the archive does not reach back so far.
     """
+    unknown = {path for path in files_in(archive) if not _KNOWN.fullmatch(path)}
+    require_known(archive, unknown)
     chain = _chain(archive, segments_of(archive), at)
     last = chain[-1]
     store = target / STORE
@@ -197,7 +211,10 @@ def extract(archive: Path, target: Path, *, at: datetime | None) -> BackupManife
         digests += page_digest(page)
     if len(digests) != last.page_count * DIGEST_BYTES or state_of(digests) != last.state:
         raise BackupDamaged(f"{archive}: the pages of segment {last.seq} are damaged.")
-    return seal(target, _link_files(archive, store, target), engine="sqlite", created_at=last.at)
+    files = _link_files(archive, store, target)
+    if lost := set(files.missing) - set(last.missing_files):
+        raise BackupDamaged(f"{archive} has lost files: {', '.join(sorted(lost)[:5])}.")
+    return seal(target, files, engine="sqlite", created_at=last.at)
 
 
 def _chain(
@@ -219,17 +236,25 @@ def _chain(
 
 
 def _write_pages(archive: Path, chain: Sequence[ArchiveSegment], target: Path) -> None:
-    settings = None
-    with open(target / STORE, "wb", opener=private) as file:
+    settings, page_count = None, 0
+    with open(target / STORE, "xb", opener=private) as file:
         for segment in chain:
-            settings = None
-            file.truncate(segment.page_count * segment.page_bytes)
+            settings, pages = None, 0
+            if segment.page_count > page_count + segment.pages:
+                raise BackupDamaged(f"{archive}: segment {segment.seq} has too few pages.")
+            page_count = segment.page_count
+            file.truncate(page_count * segment.page_bytes)
             for number, content in records_of(archive, segment):
                 if number == SETTINGS_PAGE:
                     settings = content
                     continue
+                if number > page_count or len(content) != segment.page_bytes:
+                    raise BackupDamaged(f"{archive}: segment {segment.seq} has a damaged page.")
+                pages += 1
                 file.seek((number - 1) * segment.page_bytes)
                 file.write(content)
+            if pages != segment.pages:
+                raise BackupDamaged(f"{archive}: segment {segment.seq} has lost pages.")
     if settings is not None:
         (target / SETTINGS).touch(0o600)
         (target / SETTINGS).write_bytes(settings)
@@ -285,7 +310,7 @@ class Archiver:
             raise CopyRefused(f"there is no store at {settings.store_shown}")
         self._settings, self._folder, self._keep, self._now = settings, folder, keep, now
         self._store = Path(settings.store_url.partition(":")[2])
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(folder)
         self._lock = hold(folder)
         try:
             self._watch = ChangeWatch(self._store)
@@ -345,7 +370,6 @@ class Archiver:
         page_bytes = _page_bytes(scratch)
         before, digests = self._digests, bytearray()
         path = pages_path(self._folder, seq)
-        path.touch(0o600)
         writer = PagesWriter(path)
         for number, page in enumerate(file_pages(scratch, page_bytes), 1):
             digest = page_digest(page)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
+import stat
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -12,7 +15,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ..store.transfer.digest import TableDigest
 
 STORE, BLOBS, SETTINGS, MANIFEST = "store.sqlite3", "blobs", "remembrancer.toml", "manifest.json"
+LOCK = "server.lock"  # while a backup or an archive is written
 CHUNK_BYTES = 1 << 20
+_CONTENT = re.compile("[0-9a-f]{64}")
 _MANIFEST_BYTES_MAX = 64 << 20
 
 
@@ -84,6 +89,35 @@ def read_manifest(folder: Path) -> BackupManifest:
         raise BackupDamaged(f"{folder} is no backup: {error}") from error
     except ValidationError as error:
         raise BackupDamaged(f"{path} is no manifest that this version can read.") from error
+
+
+def files_in(folder: Path) -> set[str]:
+    """Return the paths of all files below a folder, relative to it.
+
+    Raises BackupDamaged for a link, a device or a pipe: none is in a backup.
+    """
+    present = set()
+    for parent, folders, files in os.walk(folder):
+        for path in (Path(parent, name) for name in (*folders, *files)):
+            mode = path.lstat().st_mode
+            if stat.S_ISREG(mode):
+                present.add(str(path.relative_to(folder)))
+            elif not stat.S_ISDIR(mode):
+                raise BackupDamaged(f"{path} is no file and no folder.")
+    return present
+
+
+def require_known(folder: Path, unknown: set[str]) -> None:
+    """Raise BackupDamaged if a folder has files that are not part of it."""
+    if unknown:
+        raise BackupDamaged(f"{folder} has unknown files: {', '.join(sorted(unknown)[:5])}.")
+
+
+def blob_path(blobs: Path, name: str) -> Path:
+    """Return where a backup holds the content of a created file. Raises BackupDamaged."""
+    if not _CONTENT.fullmatch(name):
+        raise BackupDamaged(f"{blobs}: a row names a file that has no SHA-256.")
+    return blobs / name[:2] / name
 
 
 def identity(folder: Path) -> str:

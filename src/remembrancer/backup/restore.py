@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,24 +13,29 @@ from ..files.blobs import open_blobs
 from ..permissions.audit import AuditBroken
 from ..settings import Settings
 from ..store import Pool, Store, StoreUnavailable, open_store
-from ..store.durable import flush_path, private
+from ..store.durable import flush_path, private, private_folder
 from ..store.locations import engine_of, hold, place_of, schema_at
 from ..store.schema import migrations
-from ..store.sqlite.snapshot import copy_file, reading, require_sound, schema_of
+from ..store.sqlite.snapshot import reading, require_schema, require_sound, schema_of
 from ..store.transfer import copy as copying
 from ..store.transfer.digest import store_digest
 from . import contents
 from .manifest import (
     BLOBS,
     CHUNK_BYTES,
+    LOCK,
+    MANIFEST,
     SETTINGS,
     STORE,
     BackupDamaged,
     BackupManifest,
     StoredTable,
+    blob_path,
     file_digest,
+    files_in,
     identity,
     read_manifest,
+    require_known,
     stored_tables,
 )
 
@@ -38,16 +44,19 @@ from .manifest import (
 
 def verify(folder: Path) -> BackupManifest:
     """Check a backup, of any earlier schema too, and return its manifest. Raises BackupDamaged."""
-    manifest = read_manifest(folder)
     try:
-        _verify_store(folder, manifest)
+        present = files_in(folder)  # before any is read: links are not followed
+        manifest = read_manifest(folder)
+        files = _verify_store(folder, manifest)
         _verify_settings(folder, manifest)
+        require_known(folder, present - {MANIFEST, STORE, SETTINGS, LOCK, *files})
     except (OSError, StoreUnavailable, AuditBroken) as error:
         raise BackupDamaged(f"{folder} is damaged: {error}") from error
     return manifest
 
 
-def _verify_store(folder: Path, manifest: BackupManifest) -> None:
+def _verify_store(folder: Path, manifest: BackupManifest) -> set[str]:
+    """Compare rows and files with the manifest; return the paths of the files in the backup."""
     path = folder / STORE
     if (path.stat().st_size, file_digest(path)) != (manifest.store.bytes, manifest.store.sha256):
         raise BackupDamaged(f"{path} is not the file of the manifest.")
@@ -55,6 +64,7 @@ def _verify_store(folder: Path, manifest: BackupManifest) -> None:
         require_sound(tx, path)
         if schema_of(tx) != manifest.store.schema_version:
             raise BackupDamaged(f"{path} does not have the schema of the manifest.")
+        require_schema(tx, path, manifest.store.schema_version)
         actual = stored_tables(contents.digests(tx))
         wrong = [
             name
@@ -66,21 +76,26 @@ def _verify_store(folder: Path, manifest: BackupManifest) -> None:
         head = contents.audit_head(tx)
         if (head.seq, head.hash) != (manifest.audit_head.seq, manifest.audit_head.hash):
             raise BackupDamaged(f"{path}: the audit trail does not end with {manifest.head}.")
-        _verify_files(folder / BLOBS, contents.blobs_of(tx), manifest)
+        return _verify_files(folder / BLOBS, contents.blobs_of(tx), manifest)
 
 
-def _verify_files(blobs: Path, names: Iterator[tuple[str, int]], manifest: BackupManifest) -> None:
-    count = size = 0
+def _verify_files(
+    blobs: Path, names: Iterator[tuple[str, int]], manifest: BackupManifest
+) -> set[str]:
+    paths, size = set[str](), 0
     missing = set(manifest.files.missing)
     for name, bytes_of_file in names:
         if name in missing:
+            missing.remove(name)
             continue
-        if file_digest(blob_path(blobs, name)) != name:
-            raise BackupDamaged(f"{blob_path(blobs, name)} does not have its SHA-256.")
-        count, size = count + 1, size + bytes_of_file
-    present = sum(1 for path in blobs.glob("*/*"))
-    if (count, size) != (manifest.files.count, manifest.files.bytes) or present != count:
+        path = blob_path(blobs, name)
+        if file_digest(path) != name:
+            raise BackupDamaged(f"{path} does not have its SHA-256.")
+        paths.add(str(path.relative_to(blobs.parent)))
+        size += bytes_of_file
+    if (len(paths), size) != (manifest.files.count, manifest.files.bytes) or missing:
         raise BackupDamaged(f"{blobs} does not hold the files of the manifest.")
+    return paths
 
 
 def _verify_settings(folder: Path, manifest: BackupManifest) -> None:
@@ -88,11 +103,6 @@ def _verify_settings(folder: Path, manifest: BackupManifest) -> None:
     actual = file_digest(path) if path.exists() else None
     if actual != manifest.settings_sha256:
         raise BackupDamaged(f"{path} is not the file of the manifest.")
-
-
-def blob_path(blobs: Path, name: str) -> Path:
-    """Return where a backup holds the content of a created file."""
-    return blobs / name[:2] / name
 
 
 # --- Restore a backup into an empty data folder and an empty store ---------------------------
@@ -129,7 +139,7 @@ def restore_backup(
         )
     restoring = _Restoring(settings, folder, source, manifest)
     restoring.require_empty()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(folder)
     with hold(folder):
         restoring.require_empty()  # again, as nothing else can change it now
         restoring.begin()
@@ -223,7 +233,13 @@ class _Restoring:
     def _migrated(self, part: Path) -> None:
         """Write the rows to the new file `part`, in the schema of this version, and verify them."""
         _remove(part)
-        copy_file(self._source / STORE, part)
+        with (
+            (self._source / STORE).open("rb") as source,
+            open(part, "xb", opener=private) as copy,
+        ):
+            shutil.copyfileobj(source, copy)
+        if file_digest(part) != self._manifest.store.sha256:
+            raise RestoreRefused(f"{self._source / STORE} changed during the restore.")
         with closing(open_store(f"sqlite:{part}")) as store:
             self._verify(store)
         flush_path(part)

@@ -14,13 +14,14 @@ from .. import __version__
 from ..files.blobs import Blobs, BlobsUnavailable, open_blobs
 from ..settings import Settings, settings_file
 from ..store import DataFolderBusy, Pool, StoreUnavailable, Transaction, open_store
-from ..store.durable import flush_path, private
+from ..store.durable import flush_path, private, private_folder
 from ..store.locations import engine_of, hold, place_of
 from ..store.sqlite.snapshot import copy_file, editing, reading, schema_of
 from ..store.transfer import copy as copying
 from . import contents
 from .manifest import (
     BLOBS,
+    LOCK,
     MANIFEST,
     SETTINGS,
     STORE,
@@ -28,12 +29,11 @@ from .manifest import (
     BackupFiles,
     BackupManifest,
     StoreFile,
+    blob_path,
     file_digest,
     stored_tables,
 )
-from .restore import blob_path, verify
-
-_LOCK = "server.lock"
+from .restore import verify
 
 
 class BackupExists(Exception):
@@ -59,7 +59,7 @@ def write_backup(settings: Settings, target: Path, *, progress: copying.Progress
             manifest = _fill(settings, part, progress)
             _flush_all(part)
             verify(part)
-            (part / _LOCK).unlink()
+            (part / LOCK).unlink()
             part.rename(target)
             flush_path(target.parent)
     except OSError as error:
@@ -71,7 +71,7 @@ def write_backup(settings: Settings, target: Path, *, progress: copying.Progress
 def _part_of(target: Path) -> Iterator[Path]:
     """Yield an empty private folder beside the target, which a killed run may have left."""
     part = target.with_name(f".{target.name}.part")
-    part.mkdir(mode=0o700, exist_ok=True)
+    private_folder(part)
     try:
         lock = hold(part)
     except DataFolderBusy as error:
@@ -79,7 +79,7 @@ def _part_of(target: Path) -> Iterator[Path]:
     with lock:
         try:
             for path in part.iterdir():
-                if path.name != _LOCK:
+                if path.name != LOCK:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
             yield part
         except BaseException:

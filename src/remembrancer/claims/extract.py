@@ -6,7 +6,7 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from importlib import resources
 from typing import NamedTuple
@@ -439,6 +439,7 @@ def normalize_name(word: str) -> str:
 # Each finder blanks out its claims before the next one runs, so that no claim is found twice: URLs,
 # addresses and versions, dates, times of day, codes, numbers, names. Takes linear time.
 
+_PIECE_CHARACTERS = 8_000  # of a text are read at once
 _SAMPLE_CHARACTERS = 4_000  # of a text that determine its language
 # Each replacement is one character, so that offsets stay: blanks, minus signs, full-width forms.
 _UNIFIED_CHARACTERS = str.maketrans(
@@ -468,8 +469,15 @@ def claims_in(text: str, day: date, language: str, *, generous: bool = False) ->
     """Return the claims of a text in order. Its characters must be unified.
 
     `day` is the day of the text. `generous` also accepts ambiguous numbers; use it for texts that
-    are searched for a value.
+    are searched for a value. A long text is read in pieces, because no other thread runs while a
+    pattern looks for its next match.
     """
+    if len(text) > _PIECE_CHARACTERS:
+        return [
+            replace(claim, start=claim.start + start, end=claim.end + start)
+            for start, piece in _pieces(text)
+            for claim in claims_in(piece, day, language, generous=generous)
+        ]
     result: list[Claim] = []
 
     def take(claims: Iterable[Claim]) -> None:
@@ -497,6 +505,18 @@ def claims_in(text: str, day: date, language: str, *, generous: bool = False) ->
     result = [claim for claim in result if claim.kind != "number"] + number_claims
     take(names(text, language))
     return sorted(result, key=lambda claim: (claim.start, claim.end))
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    """Yield parts of a text, each with its offset. They end with a line, a sentence or a word."""
+    start = 0
+    while len(text) - start > _PIECE_CHARACTERS:
+        middle, end = start + _PIECE_CHARACTERS // 2, start + _PIECE_CHARACTERS
+        ends = (text.rfind(mark, middle, end) + len(mark) for mark in ("\n", ". ", " "))
+        end = next((place for place in ends if place > middle), end)
+        yield start, text[start:end]
+        start = end
+    yield start, text[start:]
 
 
 def _add_without_overlap(result: list[Claim], claims: Iterable[Claim]) -> None:

@@ -29,6 +29,8 @@ from ..memory.exchange.shapes import (
     Source,
     is_native_archive,
 )
+from ..memory.exchange.survey import Survey
+from ..protocol import limits
 from ..protocol.errors import Problem
 from ..protocol.text import beginning
 from . import layout
@@ -54,7 +56,6 @@ class ImportPreview:
     first: list[tuple[str, str, str]] = field(default_factory=list)  # time, message, reply
     invalid: list[str] = field(default_factory=list)
     left_out: list[tuple[str, int]] = field(default_factory=list)
-    too_many: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -93,9 +94,13 @@ def store(browser: BrowserRequest) -> Response:
                 )
             else:
                 source = importer.read(
-                    browser.context, caller, path, user_id=user_id, skip_invalid=True
+                    browser.context,
+                    caller,
+                    path,
+                    user_id=user_id,
+                    skip_invalid=True,
+                    progress=_check_size,
                 )
-                _check_size(source)
                 result = importer.store(browser.context, caller, source)
                 turns = _many(result.stored - result.facts, "turn")
                 notice = (
@@ -146,7 +151,9 @@ def _preview(browser: BrowserRequest, path: Path) -> ImportPreview:
                     if entry.records
                 ],
             )
-    survey = importer.read(context, caller, path, user_id=user_id, skip_invalid=True).survey
+    survey = importer.read(
+        context, caller, path, user_id=user_id, skip_invalid=True, progress=_check_size
+    ).survey
     return ImportPreview(
         name=path.name,
         title=survey.title,
@@ -159,7 +166,6 @@ def _preview(browser: BrowserRequest, path: Path) -> ImportPreview:
         first=[_row(record) for record in survey.first],
         invalid=[_without_folder(str(one), path) for one in survey.errors],
         left_out=survey.left_out.most_common(),
-        too_many=survey.turns + survey.facts > RECORDS_MAX,
     )
 
 
@@ -178,6 +184,12 @@ def _row(record: Any) -> tuple[str, str, str]:
 def _is_export(path: Path) -> bool:
     source = Source.at(path)
     with source.documents() as documents:
+        if source.unpacked_bytes > limits.ZIP_UNPACKED_BYTES_MAX:
+            raise ImportRefused(
+                f"The archive unpacks to {source.unpacked_bytes:,} bytes, and a page takes at most "
+                f"{limits.ZIP_UNPACKED_BYTES_MAX:,}. Use `remembrancer import FILE` on the machine "
+                "of the service."
+            )
         return source.kind == "archive" and is_native_archive(documents)
 
 
@@ -187,11 +199,13 @@ def _check_owner(browser: BrowserRequest) -> None:
         raise ImportRefused("Only an owner of this service can restore an export of it.")
 
 
-def _check_size(source: importer.ImportSource) -> None:
-    if len(source) > RECORDS_MAX:
+def _check_size(survey: Survey, _source: Source) -> None:
+    """Refuse a file at its first record too many: the rest of it may be long."""
+    if survey.turns + survey.facts > RECORDS_MAX or survey.invalid > RECORDS_MAX:
         raise ImportRefused(
-            f"It holds {len(source):,} turns and facts, and a page imports at most "
-            f"{RECORDS_MAX:,}. Use `remembrancer import FILE` on the machine of the service."
+            f"It holds more than {RECORDS_MAX:,} turns and facts, or invalid records, and a page "
+            f"imports at most {RECORDS_MAX:,}. Use `remembrancer import FILE` on the machine of "
+            "the service."
         )
 
 

@@ -17,7 +17,7 @@ from .fit import terms_of
 SAME_SHARE_MIN = 0.75  # of the terms of both lessons that both have
 RULE_SHARE_MIN = 0.6  # the same, of two rules that contradict each other
 RULE_TERMS_MIN = 3
-_ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+", re.MULTILINE)
+_ITEM = re.compile(r"^[^\S\n]*+(?:[-*+]|\d+[.)])\s+", re.MULTILINE)
 _DUTY = re.compile(r"\b(?:MUST|SHALL)\b")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _CODE = re.compile(r"`([^`\n]{1,120})`")

@@ -15,7 +15,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from ..accounts import require_owner, require_write
-from ..accounts.idempotency import IdempotentRequest, write_once
+from ..accounts.idempotency import IdempotentRequest, delete_answers, write_once
 from ..context import Caller, Records
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, NotFound, Problem, TooLarge
@@ -575,6 +575,7 @@ def remove_blobs(records: Records, blobs: Sequence[str]) -> None:
 
 def _erase(tx: Transaction, row: Row, blobs: list[str]) -> None:
     tx.run(SQL.erase_file, id=row.id)
+    delete_answers(tx, row.filename)
     tx.run(SQL.uncharge, charged_bytes=charge_quota(row.size_bytes))
     blobs.append(row.blob)
 

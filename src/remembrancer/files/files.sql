@@ -18,7 +18,7 @@ select id, filename, account_id, user_id, blob, size_bytes from files where file
 select exists (select 1 from files where blob = :blob) as found;
 
 -- files_of: The files of an account, or only those that keys with a pin made
-select id, blob, size_bytes from files where account_id = :account_id and (cast(:user_id as text) is null or user_id = :user_id);
+select id, filename, blob, size_bytes from files where account_id = :account_id and (cast(:user_id as text) is null or user_id = :user_id);
 
 -- erase_file: Erase a file's row
 delete from files where account_id = :account_id and id = :id;

@@ -66,10 +66,15 @@ class ThreadPool(Enum):
     LOOP = "loop"  # the event loop itself: for handlers that neither wait nor compute
     SEARCH = "search"  # few threads, busy with computing
     WRITE = "write"  # many threads, mostly waiting for the disk
-    LARGE = "large"  # few threads, for writes of large bodies
+    LARGE = "large"  # few threads, for writes and searches with large bodies
     FILES = "files"  # few threads, for contents of files, whose storage may not answer
     TALK = "talk"  # threads that wait for a language model
+    LOOK = "look"  # threads that compute much and then may wait for one
     RUN = "run"  # threads that wait for a program
+
+
+# Large bodies are expensive to them.
+_COMPUTING = {ThreadPool.SEARCH, ThreadPool.WRITE, ThreadPool.LOOK}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -195,9 +200,10 @@ def _turns_of_member(batch: TurnBatch, caller: Caller) -> list[BatchTurn]:
 
 # --- Authenticate, rate-limit, validate and dispatch requests --------------------------------
 
-# Large bodies of writes processed at the same time. Each takes several times its size in memory,
-# and up to seconds of a processor for the analysis of its text.
+# Large bodies processed at the same time, of one account one: other pools are used meanwhile. Each
+# takes several times its size in memory, and up to seconds of a processor for its text.
 LARGE_BODIES_MAX = 2
+LOOKS_OF_ACCOUNT = 2
 LARGE_BODY_BYTES = 8 << 10
 IN_FLIGHT_MAX = 1000  # more requests would only queue and time out
 # Bodies on their way, with a key and without one. They do not count as requests in flight.
@@ -242,6 +248,33 @@ class ExactRoute(Route):
         match, child_scope = super().matches(scope)
         is_exact = match is Match.PARTIAL and not self.param_convertors
         return Match.FULL if is_exact else match, child_scope
+
+
+def _thread_pools(context: Context) -> dict[ThreadPool, FairThreads]:
+    return {
+        ThreadPool.SEARCH: FairThreads(
+            context.settings.search_threads,
+            "search",
+            threads_of_group=SEARCH_THREADS_OF_ACCOUNT,
+        ),
+        ThreadPool.WRITE: FairThreads(
+            WRITE_THREADS, "write", threads_of_group=_write_threads_of_account(context)
+        ),
+        ThreadPool.LARGE: FairThreads(
+            LARGE_BODIES_MAX, "large", threads_of_group=1, threads_alone=1
+        ),
+        ThreadPool.LOOK: FairThreads(
+            TALK_THREADS,
+            "look",
+            threads_of_group=LOOKS_OF_ACCOUNT,
+            threads_alone=LOOKS_OF_ACCOUNT,
+        ),
+        ThreadPool.FILES: FairThreads(
+            FILE_THREADS, "files", threads_of_group=FILE_THREADS_OF_ACCOUNT
+        ),
+        ThreadPool.TALK: FairThreads(TALK_THREADS, "talk", threads_of_group=TALK_THREADS // 2),
+        ThreadPool.RUN: FairThreads(RUN_THREADS, "run"),
+    }
 
 
 class Dispatcher:
@@ -295,22 +328,7 @@ class Dispatcher:
             for kind, most in per_minute.items()
             if most
         }
-        self._pools = {
-            ThreadPool.SEARCH: FairThreads(
-                settings.search_threads,
-                "search",
-                threads_of_group=SEARCH_THREADS_OF_ACCOUNT,
-            ),
-            ThreadPool.WRITE: FairThreads(
-                WRITE_THREADS, "write", threads_of_group=_write_threads_of_account(context)
-            ),
-            ThreadPool.LARGE: FairThreads(LARGE_BODIES_MAX, "large", threads_of_group=1),
-            ThreadPool.FILES: FairThreads(
-                FILE_THREADS, "files", threads_of_group=FILE_THREADS_OF_ACCOUNT
-            ),
-            ThreadPool.TALK: FairThreads(TALK_THREADS, "talk", threads_of_group=TALK_THREADS // 2),
-            ThreadPool.RUN: FairThreads(RUN_THREADS, "run"),
-        }
+        self._pools = _thread_pools(context)
 
     def use(self, context: Context) -> None:
         """Serve further requests with this context, whose embedder is another one."""
@@ -349,10 +367,12 @@ class Dispatcher:
         work = partial(self._respond, endpoint, call, raw)
         if endpoint.pool is ThreadPool.LOOP:
             return work()
-        if len(raw) <= LARGE_BODY_BYTES or endpoint.pool is not ThreadPool.WRITE:
-            return await self.work(endpoint.pool, work, request, call.cancellation)
+        pool = endpoint.pool
+        if len(raw) <= LARGE_BODY_BYTES or pool not in _COMPUTING:
+            return await self.work(pool, work, request, call.cancellation)
         with self._short_turns:
-            return await self.work(ThreadPool.LARGE, work, request, None)
+            large = pool if pool is ThreadPool.LOOK else ThreadPool.LARGE
+            return await self.work(large, work, request, None)
 
     async def receive(self, request: Request, bytes_max: int, *, needs_key: bool) -> bytes:
         """Receive a body. If it has not arrived yet, check the key before waiting for it.

@@ -198,6 +198,9 @@ def _add_headers(message: Message, request_id: str) -> None:
 
 
 def _path(scope: Scope) -> str:
+    """Return the path for logs: without the name of a file, which would outlive the file."""
+    if "{filename}" in scope.get("endpoint_path", ""):
+        return str(scope["endpoint_path"])
     # percent-encoded as received: a decoded line break could forge a log line
     raw: bytes = scope.get("raw_path") or scope["path"].encode("ascii", "backslashreplace")
     return raw.decode("ascii", "backslashreplace")

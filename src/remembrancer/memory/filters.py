@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..accounts.idempotency import delete_answers
 from ..context import Context
 from ..protocol.filters import COMPARISONS, Combination, Condition, Filter, Scalar, parse_filters
 from ..store import Row, Transaction, load_queries
@@ -43,9 +44,10 @@ def index_metadata(
 
 
 def change_metadata(
-    tx: Transaction, kind: ItemKind, *, space_id: int, item: int, stored: str | None
+    tx: Transaction, kind: ItemKind, item_id: str, *, space_id: int, item: int, stored: str | None
 ) -> None:
-    """Replace the metadata of a turn or a fact (its row id)."""
+    """Replace the metadata of a turn or a fact: its id, and its row id as `item`."""
+    delete_answers(tx, item_id)
     tx.run(SQL.set_of_event if kind == "events" else SQL.set_of_fact, id=item, metadata=stored)
     tx.run(SQL.drop_values, kind=_KINDS[kind], item=item)
     index_metadata(tx, kind, space_id=space_id, item=item, stored=stored)

@@ -33,7 +33,7 @@ FIELDS = (
     "audio",
 )
 ANSWERS = ("tool_calls", "function_call", "refusal", "audio")  # those that answer without text
-_THINKING_BLOCK = re.compile(r"\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
+_THINKING_BLOCK = re.compile(r"(?<!\s)\s*+<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
 _THINKING_START, _THINKING_END, _THINKING_END_CHARACTERS = (
     "<think",
     re.compile(r"</think(?:ing)?>"),

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from ..accounts import require_write, space_user_id
 from ..accounts.accounts import ensure_account, single_line
-from ..accounts.idempotency import IdempotentRequest, write_once
+from ..accounts.idempotency import IdempotentRequest, delete_answers, write_once
 from ..accounts.teams import SQL, Membership, membership_in, memberships, require_role
 from ..context import Caller, Records
 from ..protocol import limits
@@ -136,8 +136,9 @@ def rename_team(
     own, name = _membership(records, caller, team, "owner"), team_name(request.name)
 
     def write(tx: Transaction) -> Team:
-        membership_in(tx, caller, own.team_id)  # it may have been deleted meanwhile
+        _require_owner(tx, caller, own)
         tx.run(SQL.rename_team, name=name)
+        delete_answers(tx, own.team_id)
         _record(tx, caller, own, records.clock(), change="rename")
         return _team(own._replace(name=name), members=tx.one(SQL.count_members).n)
 
@@ -166,6 +167,7 @@ def change_member(
     own = _membership(records, caller, team, "owner")
 
     def write(tx: Transaction) -> TeamMembers:
+        _require_owner(tx, caller, own)
         member = _member(tx, request.member_id)
         if member.role == request.role:
             return _members(tx, caller)
@@ -199,7 +201,7 @@ def remove_member(
         mine = [row for row in rows if _is_own(row, caller)]
         leaves = member_id is None or member_id in [row.member_id for row in mine]
         if not leaves:
-            require_role(own.role, "owner")
+            _require_owner(tx, caller, own)
         member = _own_member(mine) if member_id is None else _member(tx, member_id)
         _require_other_owner(tx, member)
         tx.run(SQL.remove_member, member_id=member.member_id)
@@ -238,7 +240,7 @@ def invite_member(
     invitation_id = records.ids("i_")
 
     def write(tx: Transaction) -> InvitationCreated:
-        membership_in(tx, caller, own.team_id)  # it may have been deleted meanwhile
+        _require_owner(tx, caller, own)
         now_ms = records.clock()
         expires_ms = now_ms + request.expires_in_hours * _HOUR_MS
         tx.run(SQL.drop_expired, now_ms=now_ms)
@@ -283,6 +285,7 @@ def withdraw_invitation(
     own = _membership(records, caller, team, "owner")
 
     def write(tx: Transaction) -> InvitationList:
+        _require_owner(tx, caller, own)
         if not tx.run(SQL.remove_invitation, invitation_id=invitation_id):
             raise TeamInvitationUnknown
         now_ms = records.clock()
@@ -378,6 +381,11 @@ def _membership(records: Records, caller: Caller, team: str, needed: TeamRole) -
     )
     require_role(own.role, needed)
     return own
+
+
+def _require_owner(tx: Transaction, caller: Caller, team: Membership) -> None:
+    """Raise TeamUnknown or RoleTooLow if the caller is no owner any more: it was before."""
+    require_role(membership_in(tx, caller, team.team_id).role, "owner")
 
 
 def _written(

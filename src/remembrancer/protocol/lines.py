@@ -94,7 +94,9 @@ class LineFault(NamedTuple):
 
 
 # At the end of a fact: the fact whose place it takes.
-_REPLACES = re.compile(r"[ \t]*[|\uff5c][ \t]*replaces[ \t]+(?P<fact>f_[0-9a-z]{13})[.]?$")
+_REPLACES = re.compile(
+    r"(?<![ \t])[ \t]*[|\uff5c][ \t]*replaces[ \t]+(?P<fact>f_[0-9a-z]{13})[.]?$"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

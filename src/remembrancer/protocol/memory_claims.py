@@ -40,7 +40,9 @@ _FENCE = re.compile(r"<<(?P<end>end )?memory-data (?P<delimiter>[0-9a-f]{16})>>"
 _IDS = re.compile(r"\[(?:event|cube|lesson) [^\]\n]{1,256}\]|\be_[0-9a-z]{13}\b")
 _CODE_BLOCK = re.compile(r"^[ ]{0,3}(```|~~~).*?(?:^[ ]{0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 _LIST_MARKER = re.compile(r"^[ \t>]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
-_SENTENCE = re.compile(rf"[^\n]*?(?:[.!?\u2026;]+(?=\s)(?!\s(?i:{MONTH})\b)|[。！？；]|\n|\Z)")
+_SENTENCE = re.compile(
+    rf"[^\n]*?(?:(?<![.!?\u2026;])[.!?\u2026;]+(?=\s)(?!\s(?i:{MONTH})\b)|[。！？；]|\n|\Z)"
+)
 _QUESTION = re.compile(r"^user: (?P<text>.*)$", re.MULTILINE)
 _ANSWER = re.compile(r"^answer: ", re.MULTILINE)
 _SPEAKER = re.compile(r"^(?:user|answer): ", re.MULTILINE)
@@ -134,23 +136,22 @@ class MemoryClaims:
         self.spans: list[tuple[int, int]] = []
         self.contradictions: list[Contradiction] = []
         passages = [passage for item in texts.memory for passage in _passages(item)]
-        question_words = frozenset[str]()
-        if _is_question(texts.message) and not texts.tool_results:
-            question_words = stems(texts.message)
+        subject = frozenset() if texts.tool_results else stems(texts.message)
+        question_words = subject if _is_question(texts.message) else frozenset()
         sentences = list(_sentences(prose))
         for start, sentence in sentences:
             for value in plain_values(sentence):
                 first, last = start + value.start, start + value.end
                 self._values.append(_DraftValue(value, first, last, self._own.has(value)))
         for start, sentence in sentences:
-            self._read(start, sentence, passages, texts, question_words)
+            self._read(start, sentence, passages, subject, question_words)
 
     def _read(
         self,
         start: int,
         sentence: str,
         passages: list[_Passage],
-        texts: TurnTexts,
+        subject: frozenset[str],
         question_words: frozenset[str],
     ) -> None:
         end = start + len(sentence)
@@ -158,7 +159,7 @@ class MemoryClaims:
         if _MARK.search(sentence):
             return
         stated = stems(sentence)
-        subject = stated if texts.tool_results else stated | stems(texts.message)
+        subject |= stated
         fact = stated - _date_words(one.value for one in values)
         own_values = [one.value for one in values if one.is_own]
         for value, first, last, is_own in values:

@@ -36,16 +36,18 @@ def make_app(
     `sandbox` runs programs and is closed with the application. Default: one of its own.
     `exports_metrics`: a collector gets the metrics, of all processes, from this one.
     """
-    dispatcher = Dispatcher(
-        context,
-        {
-            (e.operation.method, e.operation.path): getattr(
-                context.settings, e.operation.body_bytes_max
-            )
-            for e in routes
-        },
-        sandbox=sandbox,
-    )
+    body_limits: dict[tuple[str, str], int] = {
+        (e.operation.method, e.operation.path): getattr(
+            context.settings, e.operation.body_bytes_max
+        )
+        for e in routes
+    }
+    body_limits |= {
+        ("POST", path): page.form_bytes_max
+        for path, page in console.PAGES.items()
+        if page.takes_file
+    }
+    dispatcher = Dispatcher(context, body_limits, sandbox=sandbox)
 
     mcp = McpTransport(dispatcher)
     telemetry = None

@@ -11,6 +11,12 @@ def private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+def private_folder(path: Path) -> None:
+    """Make a folder that its owner alone can enter, or close an existing one to everybody else."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.chmod(0o700)
+
+
 def flush_path(path: Path) -> None:
     """Write a file or a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

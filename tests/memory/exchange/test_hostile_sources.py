@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
+import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +38,7 @@ def chat(*texts: str, uuid: str = "c1") -> dict[str, Any]:
 
 
 GOOD = chat("Hi", "Hello")
+SPACES = b" " * (32 << 20)
 
 
 def zipped(path: Path, *members: tuple[str, bytes]) -> Path:
@@ -136,23 +139,50 @@ def test_broken_line_is_refused_with_its_number(
 
 
 class TestArchives:
-    def test_bomb_is_refused_before_it_is_read_to_its_end(self, imports: Imports) -> None:
-        bomb = json.dumps([chat("a" * (70 << 20))]).encode()
-        first = json.dumps([GOOD, chat("a" * (70 << 20))]).encode()
-        for content in (bomb, first):
-            path = zipped(imports.folder / "bomb.zip", ("conversations.json", content))
-
-            assert "it unpacks to more than 100 times its size" in imports.refused(path)
-
-    def test_many_members_that_unpack_to_much_are_refused(self, imports: Imports) -> None:
-        line = json.dumps({"role": "user", "content": "a" * (16 << 20)}).encode()
-        members = [(f"{n}.jsonl", line) for n in range(30)]
-        path = zipped(imports.folder / "bomb.zip", *members)
-
+    @pytest.mark.parametrize(
+        ("members", "method", "why"),
+        [
+            ([SPACES], zipfile.ZIP_DEFLATED, "would unpack to 33,554,432; at most 100 times"),
+            ([SPACES[: 1 << 20]] * 32, zipfile.ZIP_DEFLATED, "would unpack to 33,554,432"),
+            ([b" "], zipfile.ZIP_BZIP2, "method 12 is not supported"),
+            ([b" "], zipfile.ZIP_LZMA, "method 14 is not supported"),
+        ],
+        ids=["one member", "many members", "bzip2", "lzma"],
+    )
+    def test_bomb_is_refused_by_what_it_declares(
+        self, imports: Imports, members: list[bytes], method: int, why: str
+    ) -> None:
+        """No member is opened."""
+        path = imports.folder / "bomb.zip"
+        with zipfile.ZipFile(path, "w", method) as archive:
+            for number, content in enumerate(members):
+                archive.writestr(f"{number}.jsonl", content)
         source = Source.at(path)
-        with pytest.raises(ImportRefused):
+
+        with pytest.raises(ImportRefused, match=why), source.documents():
+            pytest.fail("the archive was opened")
+        assert why in imports.refused(path)
+
+    def test_member_that_lies_is_read_no_further_than_it_declares(self, imports: Imports) -> None:
+        path = zipped(imports.folder / "bomb.zip", ("0.jsonl", SPACES))
+        real, declared = (struct.pack("<L", size) for size in (len(SPACES), 1 << 20))
+        assert path.read_bytes().count(real) == 2
+        path.write_bytes(path.read_bytes().replace(real, declared))
+        source = Source.at(path)
+
+        with pytest.raises(ImportRefused, match="Bad CRC-32"):
             survey(source, shape_named("openai-messages"))
-        assert source.bytes_read < 500 << 20
+        assert source.bytes_read < 1 << 20
+
+    @pytest.mark.parametrize("name", ["conversations.json", "inner.zip"])
+    def test_packed_member_is_not_unpacked(self, imports: Imports, name: str) -> None:
+        inner = zipped(imports.folder / "inner.zip", ("conversations.json", SPACES)).read_bytes()
+        for content in (inner, gzip.compress(SPACES)):
+            path = zipped(imports.folder / "outer.zip", (name, content))
+
+            assert "not a known shape" in imports.refused(path)
+        path = imports.written(f"{name}.gz", gzip.compress(SPACES))
+        assert "not a known shape" in imports.refused(path)
 
     def test_names_of_members_have_no_effect(self, imports: Imports) -> None:
         names = ("../../up/conversations.json", "/etc/conversations.json", "a\n/conversations.json")

@@ -342,7 +342,7 @@ NOTE_LATER = (
 )
 
 _REF = re.compile(r"\(ref:[ \t]{0,4}([^\s(),]{1,256})")
-_WORD = re.compile(r"\w*\d\w*|[^\W\d_]{4,}")
+_WORD = re.compile(r"(?<!\w)\w*\d\w*|[^\W\d_]{4,}")
 _WIDE_PAIR = re.compile("(?=([\u2e80-\ud7ff]{2}))")  # for scripts without spaces
 
 

@@ -94,7 +94,7 @@ _ABOUT = f"(?:{_phrases('about')})"
 _POLITE = rf"(?:(?:{_phrases('polite')})[\s,]+|(?:can|could|would) you (?:please )?)*"
 _FORGET = _pattern(f"^{_POLITE}(?:{_phrases('forget', about=_ABOUT)})")
 _TARGET_START = _pattern(rf"^(?:{_ABOUT}|{_phrases('target_start')})\s*")
-_FROM_MEMORY = _pattern(rf"\s*(?:{_phrases('from_memory')})")
+_FROM_MEMORY = _pattern(rf"(?<!\s)\s*+(?:{_phrases('from_memory')})")
 _OFF_RECORD = _pattern(_phrases("off_record", end=_END))
 _NO_SAVING = _pattern(_phrases("no_saving", end=_END))
 _CONFIDENTIAL = _pattern(_phrases("confidential"))

@@ -11,11 +11,9 @@ import hashlib
 import os
 import re
 import secrets
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self
 
@@ -24,31 +22,12 @@ from pydantic import BaseModel, ValidationError
 from ...store.durable import flush_path, private
 from .importer import ImportRefused
 from .records import BLOBS, FORMAT, MANIFEST, MEMBERS, VERSION, Manifest, MemberEntry
+from .shapes.zips import ZIP_ERRORS, is_zip, open_zip
 
 CHUNK_BYTES = 256 << 10
 LINE_BYTES_MAX = 64 << 20
 MANIFEST_BYTES_MAX = 1 << 20
-MEMBERS_MAX = 300_000  # the directory is read whole: about 1 KB of memory each
-ENTRY_BYTES = 128  # of the directory, for each member
-# Uncompressed bytes for each byte of the file. Deflate reaches 1,032; real records 3 to 30. An
-# export that would exceed this is written uncompressed.
-RATIO_MAX = 100
-RATIO_FREE_BYTES = 16 << 20  # uncompressed bytes that need no ratio: small and repetitive exports
 _BLOB = re.compile(rf"{BLOBS}[0-9a-f]{{64}}")
-_DAMAGED = (  # raised by zipfile for damaged, encrypted and hostile files
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    struct.error,
-    RuntimeError,
-    UnicodeDecodeError,
-    OverflowError,
-)
-_LOCAL, _EMPTY = b"PK\x03\x04", b"PK\x05\x06"
-_END = struct.Struct("<4s4H2LH")  # end of the central directory
-_LOCATOR = struct.Struct("<4sLQL")  # of its 64-bit form
-_END_64 = struct.Struct("<4sQ2H2L4Q")
-_COMMENT_BYTES_MAX = (1 << 16) - 1
 
 
 class ExportExists(Exception):
@@ -104,11 +83,6 @@ class ArchiveWriter:
             yield member
 
 
-def is_within_ratio(size: int, uncompressed: int) -> bool:
-    """Return True if an import accepts a file of `size` bytes with that uncompressed size."""
-    return uncompressed <= max(RATIO_FREE_BYTES, RATIO_MAX * size)
-
-
 @contextmanager
 def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
     """Yield a temporary file beside `path` that takes this name, durable, after the block.
@@ -152,21 +126,18 @@ def is_export(path: Path) -> bool:
     if not path.is_file():  # reported by whoever reads it next; a pipe would block
         return False
     try:
-        with path.open("rb") as file:
-            if file.read(4) not in (_LOCAL, _EMPTY):
-                return False
-            if not zipfile.is_zipfile(file):
-                raise ImportRefused(f"{path}: the ZIP file is not complete; its end is missing")
-            _entries_declared(path, file)
-            with zipfile.ZipFile(file) as archive:
-                if MANIFEST not in archive.namelist():
-                    return False
-                with archive.open(MANIFEST) as member:
-                    return FORMAT.encode() in member.read(MANIFEST_BYTES_MAX)
-    except _DAMAGED as error:
-        raise ImportRefused(f"{path}: the ZIP file is damaged: {error}") from error
+        if not is_zip(path):
+            return False
     except OSError:
         return False
+    with open_zip(path) as archive:
+        if MANIFEST not in archive.namelist():
+            return False
+        try:
+            with archive.open(MANIFEST) as member:
+                return FORMAT.encode() in member.read(MANIFEST_BYTES_MAX)
+        except (*ZIP_ERRORS, OSError) as error:
+            raise ImportRefused(f"{path}: the ZIP file is damaged: {error}") from error
 
 
 class Archive:
@@ -177,19 +148,12 @@ class Archive:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._zip = open_zip(path)
         try:
-            self._file = path.open("rb")
-        except OSError as error:
-            raise ImportRefused(f"{path}: {error.strerror or error}") from error
-        try:
-            _entries_declared(path, self._file)
-            self._zip = zipfile.ZipFile(self._file)
             self.blobs = self._check_directory()
             self.manifest = self._read_manifest()
-        except BaseException as error:
-            self._file.close()
-            if isinstance(error, _DAMAGED):
-                raise self.refused(f"the ZIP file is damaged: {error}") from error
+        except BaseException:
+            self._zip.close()
             raise
 
     def __enter__(self) -> Self:
@@ -197,7 +161,6 @@ class Archive:
 
     def __exit__(self, *_: object) -> None:
         self._zip.close()
-        self._file.close()
 
     def refused(self, problem: str) -> ImportRefused:
         """Return the error about this file."""
@@ -247,13 +210,12 @@ class Archive:
         try:
             with self._zip.open(name) as member:
                 yield member
-        except (*_DAMAGED, OSError) as error:
+        except (*ZIP_ERRORS, OSError) as error:
             raise self.refused(f"{name}: the member is damaged: {error}") from error
 
     def _check_directory(self) -> dict[str, int]:
-        """Check names, sizes and methods of all members; return the sizes of the blobs."""
-        size = os.fstat(self._file.fileno()).st_size
-        names, blobs, packed, whole = set[str](), dict[str, int](), 0, 0
+        """Check the names of all members; return the sizes of the blobs."""
+        names, blobs = set[str](), dict[str, int]()
         for entry in self._zip.infolist():
             name = entry.filename
             if name in names:
@@ -261,21 +223,10 @@ class Archive:
             names.add(name)
             if name not in MEMBERS and name != MANIFEST and not _BLOB.fullmatch(name):
                 raise self.refused(f"{name!r} is no member of an export")
-            if entry.flag_bits & 1:
-                raise self.refused(f"{name}: encrypted members cannot be read")
-            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise self.refused(f"{name}: method {entry.compress_type} is not supported")
-            packed, whole = packed + entry.compress_size, whole + entry.file_size
             if name.startswith(BLOBS):
                 blobs[name.removeprefix(BLOBS)] = entry.file_size
         if MANIFEST not in names:
             raise self.refused(f"{MANIFEST} is missing")
-        if packed > size:
-            raise self.refused("members overlap: their sizes exceed the size of the file")
-        if not is_within_ratio(size, whole):
-            raise self.refused(
-                f"{size:,} bytes would expand to {whole:,}; at most {RATIO_MAX} times is accepted"
-            )
         return blobs
 
     def _read_manifest(self) -> Manifest:
@@ -304,30 +255,6 @@ class Archive:
                 f"{BLOBS}: {len(self.blobs):,} members; the manifest says {manifest.blobs:,}"
             )
         return manifest
-
-
-def _entries_declared(path: Path, file: IO[bytes]) -> None:
-    """Refuse an archive with too many members before its directory is read into memory."""
-    size = file.seek(0, os.SEEK_END)
-    tail = _read_at(file, max(0, size - _END.size - _COMMENT_BYTES_MAX), size)
-    at = tail.rfind(_EMPTY)
-    if at < 0 or len(tail) - at < _END.size:
-        raise ImportRefused(f"{path}: the ZIP file is not complete; its end is missing")
-    end = _END.unpack_from(tail, at)
-    entries, directory_bytes = end[4], end[5]
-    start = size - len(tail) + at - _LOCATOR.size
-    with suppress(struct.error, ValueError, OSError):
-        locator = _LOCATOR.unpack(_read_at(file, start, start + _LOCATOR.size))
-        if locator[0] == b"PK\x06\x07":
-            end_64 = _END_64.unpack(_read_at(file, start - _END_64.size, start))
-            entries, directory_bytes = end_64[7], end_64[8]
-    if entries > MEMBERS_MAX or directory_bytes > MEMBERS_MAX * ENTRY_BYTES:
-        raise ImportRefused(f"{path}: more than {MEMBERS_MAX:,} members")
-
-
-def _read_at(file: IO[bytes], start: int, end: int) -> bytes:
-    file.seek(start)
-    return file.read(end - start)
 
 
 def describe_error(error: ValidationError) -> str:

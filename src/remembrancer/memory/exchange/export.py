@@ -24,7 +24,7 @@ from ..facts.write import EXPIRED, KINDS
 from ..facts.write import SQL as FACTS
 from ..filters import passing
 from ..spaces import row_id
-from .archive import MEMBERS_MAX, ArchiveWriter, is_within_ratio, new_file
+from .archive import ArchiveWriter, new_file
 from .records import (
     FORMAT,
     MEMBERS,
@@ -47,6 +47,7 @@ from .records import (
     VoteRecord,
 )
 from .rows import record_of, time_of
+from .shapes.zips import ENTRIES_MAX, is_within_ratio
 
 SQL = load_queries("remembrancer.memory.exchange", "export.sql")
 # Of facts, as stored.
@@ -273,7 +274,7 @@ class _Export:
             if not is_selected or row.sha256 in self.visited_blobs:
                 continue
             self.visited_blobs.add(row.sha256)
-            if len(self.visited_blobs) > MEMBERS_MAX - 100:
+            if len(self.visited_blobs) > ENTRIES_MAX - 100:
                 raise TooManyFiles
             try:
                 writer.add_blob(row.sha256, blobs.read(row.sha256, 0, row.bytes))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
-from ...accounts.idempotency import IdempotentRequest, delete_answers, idempotent
+from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...accounts.teams import require_fact_author
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
@@ -123,7 +123,7 @@ def change_fact(
             tx.run(SQL.change_fact, id=row.id, pinned=int(pinned), **times)
             if request.metadata is not None:
                 place = {"space_id": row.space_id, "item": row.id}
-                change_metadata(tx, "facts", stored=metadata, **place)
+                change_metadata(tx, "facts", fact_id, stored=metadata, **place)
             stored = StoredFact(row=row.id, fact_id=fact_id, is_changed=True)
         else:
             if request.valid_from is None:
@@ -153,8 +153,7 @@ def remove_fact(
     def write(tx: Transaction) -> str:
         row = own_fact(tx, caller, fact_id)
         require_fact_author(tx, caller, row.id)
-        erased[:] = [erase_fact(tx, row.space_id, row.id, status=REMOVED)]
-        delete_answers(tx, fact_id)
+        erased[:] = [erase_fact(tx, row.space_id, row, status=REMOVED)]
         return FactRemoved(
             removed=True, fact_id=fact_id, user_id=row.user_id, at=rfc3339(now_ms)
         ).model_dump_json()
@@ -167,16 +166,16 @@ def remove_fact(
     return FactRemoved.model_validate_json(answer)
 
 
-def erase_fact(tx: Transaction, space_id: int, fact: int, *, status: int) -> ErasedEvents | None:
-    """Erase the text of a fact (its row id), and everything derived from it.
+def erase_fact(tx: Transaction, space_id: int, row: Row, *, status: int) -> ErasedEvents | None:
+    """Erase the text of a fact, and everything derived from it. `row` has `id` and `fact_id`.
 
     Returns the new revision of the space, if it has one.
     """
-    tx.run(SQL.erase_fact, id=fact, status=status)
-    tx.run(SQL.erase_sources, fact=fact)
-    tx.run(SQL.drop_keys, fact=fact)
-    change_metadata(tx, "facts", space_id=space_id, item=fact, stored=None)
-    return drop_layer(tx, space_id, fact)
+    tx.run(SQL.erase_fact, id=row.id, status=status)
+    tx.run(SQL.erase_sources, fact=row.id)
+    tx.run(SQL.drop_keys, fact=row.id)
+    change_metadata(tx, "facts", row.fact_id, space_id=space_id, item=row.id, stored=None)
+    return drop_layer(tx, space_id, row.id)
 
 
 def erase_expired(context: Context) -> bool:
@@ -188,9 +187,7 @@ def erase_expired(context: Context) -> bool:
     rows = context.store.read(lambda tx: tx.all(SQL.expiring, now_ms=now_ms, most=EXPIRED_BATCH))
 
     def erase(row: Row, tx: Transaction) -> ErasedEvents | None:
-        erased = erase_fact(tx, row.space_id, row.id, status=EXPIRED)
-        delete_answers(tx, row.fact_id)
-        return erased
+        return erase_fact(tx, row.space_id, row, status=EXPIRED)
 
     for row in rows:
         erased = context.store.write(partial(erase, row), account_id=row.account_id)

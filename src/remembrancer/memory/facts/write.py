@@ -176,7 +176,8 @@ def _share(tx: Transaction, space_id: int, equal: Row, fact: NewFact) -> None:
     """Let a fact of one project that is said in another belong to the person."""
     if project_of(equal.metadata) not in (None, project_of(fact.metadata)):
         place = {"space_id": space_id, "item": equal.id}
-        change_metadata(tx, "facts", stored=without_project(equal.metadata), **place)
+        stored = without_project(equal.metadata)
+        change_metadata(tx, "facts", equal.fact_id, stored=stored, **place)
 
 
 def _end_wishes(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ... import cubes
 from ...accounts import require_write, space_user_id
-from ...accounts.idempotency import IdempotentRequest, delete_answers, write_once
+from ...accounts.idempotency import IdempotentRequest, write_once
 from ...context import Caller, Context
 from ...protocol.errors import Conflict
 from ...protocol.forget import Retention, RetentionQuery, RetentionRule, RetentionSet, Sweep
@@ -81,7 +81,7 @@ def change_event(
             _restore(tx, row, state, entry)
         if request.metadata is not None:
             place = {"space_id": space_of(row.id), "item": row.id}
-            change_metadata(tx, "events", stored=metadata, **place)
+            change_metadata(tx, "events", event_id, stored=metadata, **place)
             erased.append(revised(tx, space_of(row.id)))
         return event_of(tx, own_event(tx, caller, event_id))
 
@@ -311,7 +311,6 @@ def _erase(context: Context, account_id: int, rows: list[Row], reason: str) -> N
             erased.append(events)
             for name in totals:
                 totals[name] += counts[name]
-            delete_answers(tx, row.event_id)
         if not totals["events"]:  # another request or server was faster
             return
         user = tx.one(SQL.user_of_space, space_id=space_id)

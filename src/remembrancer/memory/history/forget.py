@@ -349,7 +349,6 @@ def _erase_one(
     facts = _erase_facts(tx, erase_range)
     erased = _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
     outcome.erased = [prune_with(tx, erased)]
-    delete_answers(tx, event_id)
     return EventErased(
         erased=True,
         event_id=event_id,
@@ -363,9 +362,11 @@ def _erase_one(
 def _erase_turns(tx: Transaction, erase_range: EraseRange, rows: Sequence[Row]) -> ErasedEvents:
     """Erase turns and everything derived from them except facts and L1s.
 
-    `rows` are all turns of the range.
+    `rows` are all turns of the range. Every erasure of some turns ends here.
     """
     _erase_drafts(tx, erase_range.space_id, rows)
+    for row in rows:
+        delete_answers(tx, row.event_id)
     by_session: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         if row.superseded_by is None:  # drafts are not counted as turns
@@ -471,7 +472,6 @@ def replace_turn(
             turns=counts_left.turns,
             summarised=counts_left.turns,
         )
-    delete_answers(tx, event_id)
     return erased
 
 
@@ -576,6 +576,8 @@ def _forget_user(
     )
     whole_session = None if is_dated or request.filters is not None else session
     counts = _forget_range(tx, erase_range, outcome, whole_session=whole_session)
+    if whole_session is not None:
+        forget_session_users(tx, user_id, request.session_id)
     if request.filters is not None and not is_dated:
         counts["facts"] += _erase_facts_passing(tx, space.id, session, request.filters)
         outcome.erased = [prune_with(tx, one) for one in outcome.erased]
@@ -671,6 +673,7 @@ def _erase_l1s(tx: Transaction, space_id: int, l1s: Sequence[int]) -> dict[str, 
     if l1s:
         maps = tx.run(SQL.erase_maps, space_id=space_id)
         tx.run(SQL.uncount_l1s, space_id=space_id, erased=len(l1s))
+        delete_answers(tx)  # the answer that made a map has its text, and no id
     return {"summaries": len(l1s), "maps": maps}
 
 

@@ -29,6 +29,9 @@ from .words import across
 SENTENCE_CHARACTERS_MAX = 600  # longer ones are lists or pasted text
 LETTERS_MIN = 3  # of a sentence
 SENTENCES_MAX = 16  # read per message, from both ends; more come from pasted text
+END_CHARACTERS = 20_000  # read of each end of a message
+# Between two ends: too long for a sentence, so that none is made of parts of two.
+_GAP = "x" * (SENTENCE_CHARACTERS_MAX + 1)
 
 # Code, quoted text, elements of markup. Repeats are bounded or exclude their own opening, so that
 # no text is read twice.
@@ -81,11 +84,17 @@ _EDGES = string.whitespace + "-*•·>\"'([_"
 def own_sentences(message: str) -> list[OwnSentence]:
     """Return the sentences that a user says, in order; of very many, the first and the last.
 
+    Of a message of more than 2 x END_CHARACTERS, the two ends are read.
+
     They are in lower case, as long as in the message, with underscores for quoted text and code.
     Left out are questions, quotes, code, logs, lines of other speakers, fields of a form, what
     follows a heading of Markdown or a line such as "Translate this:", and sentences with an
     address, a pipe to a shell or credentials, which nobody should follow from memory.
     """
+    skipped = 0
+    if len(message) > 2 * END_CHARACTERS:
+        ends_only = message[:END_CHARACTERS] + _GAP + message[-END_CHARACTERS:]
+        message, skipped = ends_only, len(message) - len(ends_only)
     text = f"\n{message}"
     for pattern in (_QUOTED, _FOREIGN_LINE, _LABELLED_BLOCK):
         text = pattern.sub(lambda match: _VISIBLE.sub("_", match[0]), text)
@@ -105,7 +114,11 @@ def own_sentences(message: str) -> list[OwnSentence]:
     places = [place for place in pairwise([0, *ends, last]) if text[slice(*place)].strip()]
     if len(places) > SENTENCES_MAX:
         places = places[: SENTENCES_MAX // 2] + places[-SENTENCES_MAX // 2 :]
-    return [one for start, end in places if (one := _sentence(message, text, start, end))]
+    sentences = [one for start, end in places if (one := _sentence(message, text, start, end))]
+    return [
+        OwnSentence(start + skipped if start > END_CHARACTERS else start, said)
+        for start, said in sentences
+    ]
 
 
 def _sentence(message: str, text: str, start: int, end: int) -> OwnSentence | None:

@@ -49,7 +49,7 @@ _SENTENCE = re.compile(
 )
 # Where to cut a long sentence, best first.
 _CLAUSES = (
-    re.compile(r"(?<=[,;:，；：、،])\s*|\s+(?=[(–—])"),
+    re.compile(r"(?<=[,;:，；：、،])\s*|\s(?=[(–—])"),
     re.compile(r"\s+"),
 )
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")

@@ -64,7 +64,8 @@ _NO_MODULE = re.compile(r"No module named '(\w+)'\Z")
 _LIBRARIES = frozenset({"numpy", "matplotlib", "pandas", "scipy", "sympy"})
 _STATEMENT_KEYWORDS = ("pass", "break", "continue")
 _METHOD = re.compile(
-    r"(?:(\w+)\.)?(\w+)\(\) takes (\d{1,9}) positional arguments? but (\d{1,9}) (?:was|were) given"
+    r"(?<!\w)(?:(\w++)\.)?(\w++)\(\) takes (\d{1,9}) positional arguments?"
+    r" but (\d{1,9}) (?:was|were) given"
 )
 
 

@@ -72,7 +72,7 @@ remove_declarations = rewrite(
         r"(^|\(\s*|\b(?:if|while)\s+)(?:var|let|const|int|float|double|bool|boolean|char|auto|str"
         r"|string|String)\s+(?=\w+\s*:?=(?!=))": r"\1",
         r"((?:=|\(|\breturn)\s*)new\s+(?=\w+\s*\()": r"\1",
-        r"\s+then(?=\s*:$)": "",
+        r"(?<!\s)\s++then(?=\s*:$)": "",
     },
     everywhere=True,
 )
@@ -239,8 +239,8 @@ _LETTER = re.compile(r"\w")
 # `&&`, `||`, `!`, `=<`, `=>`, `===` and `i++`; `!a == b` means two things.
 replace_operators = rewrite(
     {
-        r"[ \t]*&&[ \t]*": " and ",
-        r"[ \t]*\|\|[ \t]*": " or ",
+        r"(?<![ \t])[ \t]*+&&[ \t]*": " and ",
+        r"(?<![ \t])[ \t]*+\|\|[ \t]*": " or ",
         r"!(?!=)\s*([\w.]{1,200}+(?:\([^()]{0,200}\))?)"
         r"(?=\s*(?:(?:and|or)\b|&|\||:|,|\)|$))": r"not \1",
         r"(?<![<>=])=<(?![<=])": "<=",
@@ -270,7 +270,7 @@ fix_dots = rewrite({r"\.(?=\s*\()": "", r"(?<=\.\.\.)\.": ""}, once=True)
 # Suffixes of other languages and leading zeros; `010` has another meaning in other versions.
 fix_number = rewrite(
     {
-        r"(?<![\w.])(\d+\.?\d*|\.\d+)i\b": r"\1j",
+        r"(?<![\w.])(\d++\.?\d*+|\.\d++)i\b": r"\1j",
         r"(?<![\w.])(\d+)[fF]\b": r"\1.0",
         r"(?<![\w.])(\d+\.\d*)[fF]\b": r"\1",
         r"(?<![\w.])0+(?=[0-7](?![\w.]))": "",
@@ -282,7 +282,7 @@ fix_number = rewrite(
 fix_import = rewrite(
     {
         r"^import\s+(.+?)\s+from\s+([\w.]+)$": r"from \2 import \1",
-        r"(?<=\w)\s*,?\s+and(?=\s+\w)": ",",
+        r"(?<=\w)(?:\s*+,)?\s++and(?=\s+\w)": ",",
         r",(?=$)": "",
     },
     where=r"^import\b.*\bfrom\b|^from\b[^(]*\bimport\b",
@@ -769,7 +769,7 @@ def replace_fractions(source: ProgramSource, failure: Failure) -> str:
     if "invalid character" not in failure.message:
         return source.code
     edits = []
-    for match in re.finditer(r"(\d*)([^\x00-\x7f])", source.masked):
+    for match in re.finditer(r"(?<!\d)(\d*+)([^\x00-\x7f])", source.masked):
         fraction = unicodedata.normalize("NFKC", match[2])
         if re.fullmatch(r"\d+\u2044\d+", fraction):
             quotient = fraction.replace("\u2044", "/")

@@ -102,10 +102,10 @@ def write_segment(path: Path, origin: SegmentOrigin, content: IndexRange) -> Non
 def open_segment(path: Path) -> tuple[SegmentOrigin, IndexRange]:
     """Compare the checksums of a segment, and map it into memory.
 
-    The file must not be changed as long as its arrays are used; it may be removed. Raises
-    SegmentDamaged, OSError.
+    The file must not be changed as long as its arrays are used; it may be removed or replaced. A
+    link is not followed: erasing would leave what it points to. Raises SegmentDamaged, OSError.
     """
-    with path.open("rb", buffering=0) as file:
+    with open(path, "rb", buffering=0, opener=_no_link) as file:
         header, at = _header(file)
         try:
             size, digest = header["body"]
@@ -119,6 +119,10 @@ def open_segment(path: Path) -> tuple[SegmentOrigin, IndexRange]:
             return SegmentOrigin(**header["origin"]), _content(header, mapped, at)
         except (KeyError, TypeError, ValueError) as error:
             raise SegmentDamaged(f"{path}: {error}") from error
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)
 
 
 def _header_digest(header: bytes) -> bytes:

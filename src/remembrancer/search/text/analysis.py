@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -604,7 +605,7 @@ def _add_identifiers(
 ) -> None:
     """Add the terms of each identifier to the first of its words that is no stop word."""
     for one in identifiers(text):
-        places = [at for at, start in enumerate(starts) if one.start <= start < one.end]
+        places = range(bisect_left(starts, one.start), bisect_left(starts, one.end))
         if not places:
             continue
         first = next((at for at in places if not parsed[at].is_stop), places[0])

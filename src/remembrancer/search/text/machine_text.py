@@ -117,7 +117,7 @@ def _normal(text: str, *, is_machine: bool) -> str:
 MACHINE_NOTICE = "machine_notice"  # flag of an event that only a machine wrote
 # A longer text is read as somebody's words: nobody needs to know its last line to rank it.
 OUTPUT_CHARACTERS_MAX = 20_000
-_LINE = re.compile(r"[^\n]*\S[^\n]*")
+_LINE = re.compile(r"(?<![^\n])[^\S\n]*+\S[^\n]*")
 
 
 class Segment(NamedTuple):

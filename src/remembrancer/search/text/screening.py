@@ -85,7 +85,8 @@ _NON_ASCII = bytes(byte if byte < 0x80 else 0x20 for byte in range(256))
 _REST = re.compile(r"""[^\s"'`<>{}()\[\],;]*""")
 _KEY_LINES = re.compile(r"(?:\s*+[A-Za-z0-9+/=]{16,}+)*+")
 # Every text with a secret has twelve characters in a row, or one of these words. Most turns have
-# neither and need no scan.
+# neither and need no scan. No other thread runs while a piece is searched.
+_HINT_PIECE_CHARACTERS, _HINT_CHARACTERS_MAX = 50_000, 16
 _HINT = re.compile(
     r"\S{12}|pass|pwd|secret|token|key|bearer|auth|credential|kennwort|contrase|senha|парол|密码|パスワード",
     re.IGNORECASE,
@@ -106,7 +107,10 @@ def find_secrets(text: str) -> list[DetectedSecret]:
 
     The first call of a process for a suspicious text takes half a second or more to load the rules.
     """
-    if not _HINT.search(text):
+    for start in range(0, len(text), _HINT_PIECE_CHARACTERS):
+        if _HINT.search(text, start, start + _HINT_PIECE_CHARACTERS + _HINT_CHARACTERS_MAX):
+            break
+    else:
         return []
     # Replace bytes one for one, so that offsets stay valid.
     raw = text.encode("utf-8", "replace").replace(b"\x00", b" ")

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import apsw
 
 from ..engine import StoreUnavailable, Transaction
+from ..schema import migrations
 from .connection import (
     ENGINE_FAILURES,
     SqliteTransaction,
@@ -19,6 +20,8 @@ from .connection import (
     open_reader,
     unavailable,
 )
+
+_SCHEMA = "select type, name, tbl_name, sql from sqlite_schema"
 
 
 def copy_file(source: Path, target: Path, *, flush: bool = True) -> None:
@@ -113,6 +116,25 @@ def editing(path: Path) -> Iterator[Transaction]:
 def schema_of(tx: Transaction) -> int:
     """Return the schema version of a copy."""
     return int(tx.one("pragma user_version").user_version)
+
+
+def require_schema(tx: Transaction, path: Path, version: int) -> None:
+    """Raise StoreUnavailable if a copy has other tables, indexes or triggers than its version has.
+
+    Those of a newer program are unknown.
+    """
+    steps = migrations("sqlite")
+    if version > len(steps):
+        return
+    with closing(apsw.Connection(":memory:")) as fresh:
+        for step in steps[:version]:
+            fresh.execute(step.sql).fetchall()
+        expected = set(fresh.execute(_SCHEMA).fetchall())
+    if others := {tuple(row) for row in tx.all(_SCHEMA)} ^ expected:
+        names = ", ".join(sorted({str(name) for _, name, _, _ in others})[:5])
+        raise StoreUnavailable(
+            f"{path}: the schema differs from that of version {version}: {names}"
+        )
 
 
 def require_sound(tx: Transaction, path: Path) -> None:

@@ -20,6 +20,7 @@ from ...fair_queue import FairQueue
 from ..engine import NamedLocks, OutcomeUnknown, Row, StoreUnavailable, Transaction
 from ..schema import migrations
 from .connection import (
+    BUSY_MS_MAX,
     ENGINE_FAILURES,
     SqliteTransaction,
     enforce_references,
@@ -133,6 +134,9 @@ BATCH_MAX = 64
 T = TypeVar("T")
 
 _INDEXES = ".indexes"  # suffix of the folder of the index segments
+# The log still has the words of a page that was overwritten. It is emptied so long after a commit,
+# and again while somebody reads it; writers wait for such a reader for so many milliseconds.
+LOG_SECONDS, _LOG_AGAIN_SECONDS, _LOG_BUSY_MS = 2.0, 1.0, 25
 READERS_MAX = 16  # a reader takes a few MB and three descriptors; more threads wait
 
 
@@ -377,6 +381,8 @@ class SqliteWriter:
         self._postponed: _Write | None = None  # taken from the queue for the next commit
         self._flushes: bool | None = None  # current mode of the connection; None = unknown
         self.is_failing = False  # the last commit failed
+        # when the log is emptied next, monotonic: a process that was killed may have left one
+        self._log_due: float | None = time.monotonic() + LOG_SECONDS
         # A daemon, so that a program that forgot to close can exit; only unanswered writes
         # are lost then.
         self._thread = threading.Thread(target=self._work, name="remembrancer-writer", daemon=True)
@@ -414,6 +420,8 @@ class SqliteWriter:
             while batch:
                 batch.pop().finish()
             write = None  # free the result while waiting for the next write
+        if self._log_due is not None:
+            self._empty_log()  # other processes may still have the file open
         if self._connection is not None:
             self._connection.close()
 
@@ -430,8 +438,30 @@ class SqliteWriter:
                 write.error = write.error or error
 
     def _next(self) -> _Write | None:
-        item = self._queue.get()
-        return None if item is None else item[1]
+        """Wait for a write, and empty the log when it is time; None at the end."""
+        while True:
+            left = None if self._log_due is None else self._log_due - time.monotonic()
+            try:
+                if left is None or left > 0:
+                    item = self._queue.get(left)
+                    return None if item is None else item[1]
+            except TimeoutError:
+                pass
+            self._empty_log()
+
+    def _empty_log(self) -> None:
+        """Move the pages of the log into the file and truncate it; later if somebody reads it."""
+        connection, self._log_due = self._connection, None
+        if connection is None:
+            return  # the next write opens another one, and has the log emptied
+        connection.set_busy_timeout(_LOG_BUSY_MS)
+        try:
+            with self._turn():
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except (OSError, *ENGINE_FAILURES):  # if it lasts, the next commit reports it
+            self._log_due = time.monotonic() + _LOG_AGAIN_SECONDS
+        finally:
+            connection.set_busy_timeout(BUSY_MS_MAX)
 
     def _commit(self, batch: list[_Write]) -> None:
         """Run the batch, and writes that arrive meanwhile, in one transaction."""
@@ -452,6 +482,7 @@ class SqliteWriter:
             connection.execute("rollback")  # nothing to commit, nothing to flush
         else:
             connection.execute("commit")
+            self._log_due = self._log_due or time.monotonic() + LOG_SECONDS
         self.is_failing = any(isinstance(write.error, StoreUnavailable) for write in batch)
 
     def _another(self, batch: list[_Write]) -> bool:

@@ -9,12 +9,10 @@ followed.
 from __future__ import annotations
 
 import io
-import lzma
 import os
 import re
 import stat
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,26 +37,14 @@ from .records import (
     time_of,
     turns,
 )
+from .zips import ZIP_ERRORS, is_zip, open_zip
 
-FILES_MAX = 500_000  # files of a folder, and entries of an archive
-SMALL_ARCHIVE_BYTES = 64 << 20  # unpacked: up to here any ratio is accepted
+FILES_MAX = 500_000  # files of a folder
 SAMPLE_BYTES = 1 << 20  # of a file, to recognise its shape
 SAMPLE_LINES = 50
 SAMPLE_ELEMENTS = 3  # of a list
 SAMPLE_ENTRIES = 200  # of an object
-READS = 4  # a document is sampled up to three times before it is read
 SQLITE_HEADER = b"SQLite format 3\x00"
-_ZIP_HEADERS = (b"PK\x03\x04", b"PK\x05\x06")
-_ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    OSError,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +82,7 @@ class SourceDocument:
         """Open the document for reading. Raises ImportRefused."""
         try:
             stream = self.opener()
-        except _ZIP_ERRORS as error:
+        except (*ZIP_ERRORS, ValueError, OSError) as error:
             raise ImportRefused(f"{self.place}: {_describe(error)}") from error
         with stream:
             yield stream
@@ -112,11 +98,15 @@ class SourceDocument:
 
 @dataclass(slots=True)
 class Source:
-    """A file, an archive or a folder to import. `bytes_read` counts unpacked bytes."""
+    """A file, an archive or a folder to import.
+
+    `bytes_read` counts unpacked bytes; `unpacked_bytes` is what an open archive declares.
+    """
 
     path: Path
     kind: str = "file"  # or "archive", "folder"
     bytes_read: int = 0
+    unpacked_bytes: int = 0
     ignored: list[LeftOutRecord] = field(default_factory=list)
 
     @classmethod
@@ -130,8 +120,7 @@ class Source:
                 raise ImportRefused(f"{path}: {reason}")
             if not path.stat().st_size:  # of an interrupted download, for example
                 raise ImportRefused(f"{path} is empty")
-            with path.open("rb") as file:
-                is_archive = file.read(4) in _ZIP_HEADERS
+            is_archive = is_zip(path)
         except (OSError, ValueError) as error:
             if isinstance(error, ImportRefused):
                 raise
@@ -151,11 +140,8 @@ class Source:
         elif self.kind == "folder":
             yield sorted(self._walk(), key=_order)
         else:
-            try:
-                archive = zipfile.ZipFile(self.path)
-            except _ZIP_ERRORS as error:
-                raise ImportRefused(f"{self.path}: {_describe(error)}") from error
-            with archive:
+            with open_zip(self.path) as archive:
+                self.unpacked_bytes = sum(entry.file_size for entry in archive.infolist())
                 yield sorted(self._members(archive), key=_order)
 
     def _file(self, path: Path, name: str, place: str) -> SourceDocument:
@@ -202,11 +188,7 @@ class Source:
         raise ImportRefused(f"{error.filename}: {_describe(error)}") from error
 
     def _members(self, archive: zipfile.ZipFile) -> Iterator[SourceDocument]:
-        entries = archive.infolist()
-        if len(entries) > FILES_MAX:
-            raise ImportRefused(f"{self.path}: more than {FILES_MAX:,} entries")
-        packed = max(1, self.path.stat().st_size)
-        for entry in entries:
+        for entry in archive.infolist():
             if entry.filename.endswith("/"):  # a folder; a name may also be empty
                 continue
             place = f"{self.path}/{_printable(entry.filename)}"
@@ -215,14 +197,13 @@ class Source:
                 place=place,
                 path=None,
                 modified_at=None,
-                opener=partial(self._open_member, archive, entry, packed, place),
+                opener=partial(self._open_member, archive, entry, place),
             )
 
     def _open_member(
-        self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, packed: int, place: str
+        self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, place: str
     ) -> BinaryIO:
-        raw = archive.open(entry)
-        return _counted(self, raw, place, packed=packed, entry_packed=entry.compress_size)
+        return _counted(self, archive.open(entry), place)
 
 
 def _order(document: SourceDocument) -> tuple[int, str]:
@@ -240,12 +221,11 @@ def _describe(error: BaseException) -> str:
 
 
 class _Counted(io.RawIOBase):
-    """Counts bytes read, refuses what unpacks to too much, and names the place in errors."""
+    """Counts bytes read, and names the place in errors."""
 
-    def __init__(self, source: Source, stream: Any, place: str, packed: tuple[int, int]) -> None:
+    def __init__(self, source: Source, stream: Any, place: str) -> None:
         super().__init__()
         self._source, self._stream, self._place = source, stream, place
-        self._packed, self._bytes = packed, 0
 
     def readable(self) -> bool:
         return True
@@ -253,22 +233,11 @@ class _Counted(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._stream.read(len(buffer))
-        except _ZIP_ERRORS as error:
+        except (*ZIP_ERRORS, ValueError, OSError) as error:
             raise ImportRefused(f"{self._place}: {_describe(error)}") from error
-        self._bytes += len(data)
         self._source.bytes_read += len(data)
-        archive, member = self._packed
-        if archive:
-            self._check(self._source.bytes_read, archive * READS)
-            self._check(self._bytes, member)
         buffer[: len(data)] = data
         return len(data)
-
-    def _check(self, unpacked: int, packed: int) -> None:
-        if unpacked > max(SMALL_ARCHIVE_BYTES, packed * limits.ZIP_RATIO_MAX):
-            raise ImportRefused(
-                f"{self._place}: it unpacks to more than {limits.ZIP_RATIO_MAX} times its size"
-            )
 
     def close(self) -> None:
         if not self.closed:
@@ -276,11 +245,8 @@ class _Counted(io.RawIOBase):
         super().close()
 
 
-def _counted(
-    source: Source, stream: Any, place: str, *, packed: int = 0, entry_packed: int = 0
-) -> BinaryIO:
-    raw = _Counted(source, stream, place, (packed, max(1, entry_packed)))
-    return io.BufferedReader(raw, 1 << 16)
+def _counted(source: Source, stream: Any, place: str) -> BinaryIO:
+    return io.BufferedReader(_Counted(source, stream, place), 1 << 16)
 
 
 def _sample(head: bytes, *, is_whole: bool, reopen: SourceDocument) -> Sample:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -17,7 +18,7 @@ CHUNK = 1 << 16  # bytes of the first read; later reads double while an element 
 ELEMENT_CHARACTERS_MAX = 128 << 20  # characters of one element of a list or object
 LINE_BYTES_MAX = 64 << 20  # bytes of one line
 _NEAR_END = 16  # characters: a token cut by the end of the buffer is shorter
-_SPACE = " \t\r\n"
+_SPACE = re.compile(r"[ \t\r\n]*")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -56,10 +57,9 @@ class JsonText:
     def next(self) -> str:
         """Return the next character that is not white space, without taking it; "" at the end."""
         while True:
-            while self._at < len(self._buffer):
-                if self._buffer[self._at] not in _SPACE:
-                    return self._buffer[self._at]
-                self._at += 1
+            self._at = _SPACE.match(self._buffer, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._buffer):
+                return self._buffer[self._at]
             if self._ended:
                 return ""
             self._fill()
