@@ -15,7 +15,8 @@ HERE = "/console/map"
 
 
 def send_maps(reader: Reader, *texts: str) -> None:
-    """Send these maps as an agent, one after the other."""
+    """Send these maps as an agent, one after the other, and an L1 that they are of."""
+    reader.http.remember("q", "r" * 200, l1_summary=" ".join(texts))
     for text in texts:
         assert reader.http.post("/api/v7/remember", {"l2_map": text}).status_code == 200
 

@@ -128,6 +128,7 @@ def test_newest_lines_of_a_long_map_are_kept(memory: Memory) -> None:
     memory.tell(
         "q",
         "r",
+        l1_summary="Each stage of the work on the harbour of Elba is done and settled.",
         l2_map="\n".join(
             f"- stage {n} of the work on the harbour of Elba is done and settled"
             for n in range(400)

@@ -273,7 +273,7 @@ class TestSearch:
     def test_map_as_of_is_the_version_of_that_time(self, http: Http, clock: FrozenClock) -> None:
         """The map has versions (specification.md#search-as-of)."""
         for version in ("First map.", "Second map."):
-            http.remember("q", version, user_id="ada", l2_map=version)
+            http.remember("q", version, user_id="ada", l1_summary=version, l2_map=version)
             clock.advance(DAY_MS)
         as_of = rfc3339(clock() - 2 * DAY_MS)
         answer = http.get("/api/v7/memory/map", params={"user_id": "ada", "as_of": as_of}).json()

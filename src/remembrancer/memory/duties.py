@@ -9,15 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 from ..accounts import name_session_user, records_user, user_reminder
 from ..context import Caller, Context
 from ..cubes import record_exposures, settle
-from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX, TURNS_PER_CUBE_MIN
+from ..protocol.limits import (
+    L2_SOURCE_CHARACTERS_MAX,
+    OPEN_TASK_DAYS,
+    OPEN_TASKS_MAX,
+    TURNS_PER_CUBE_MIN,
+)
 from ..protocol.notices import without_notices
 from ..protocol.seal import Seal, read_seal, render
-from ..protocol.search import MemoryAnswer, MemoryQuery, OpenTask
+from ..protocol.search import L2Source, MemoryAnswer, MemoryQuery, OpenTask, UnmappedL1
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction, load_queries
 from .facts.listing import note_uses
@@ -53,6 +59,7 @@ class SessionCounts:
     """The state of a session before an interacting search is counted."""
 
     step: int  # of the last counted search; 0 = none
+    space_id: int | None = None
     remembered_step: int = 0  # step at which a turn was last remembered
     turns: int = 0
     turns_without_l1: int = 0  # that take part in the protocol
@@ -208,8 +215,8 @@ RULES: tuple[DutyRule, ...] = (
         f"{L2_SUMMARIES} or more L1s are not covered by the map",
         lambda s: (
             f"An L2 is due: {s.l1_count - s.l1_mapped} L1s are not in the map. Send l2_map with "
-            "the next remember, headlines in about 5 % of the length of the L1s, or call "
-            "POST /api/v7/memory/map."
+            "the next remember: headlines over the map and the L1s in l2_source, in about 5 % of "
+            "their length. Or call POST /api/v7/memory/map."
         ),
         lambda s: is_l2_due(s.l1_count, s.l1_mapped),
     ),
@@ -221,6 +228,7 @@ class DutyReport(NamedTuple):
 
     duty_error: str | None
     reminders: list[str]
+    l2_source: L2Source | None = None  # if an L2 is due
 
 
 def check_duties(counts: SessionCounts) -> DutyReport:
@@ -307,6 +315,8 @@ def count_search(
         if answer.facts:
             note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
         duties = check_duties(counts)
+        if is_l2_due(counts.l1_count, counts.l1_mapped):
+            duties = duties._replace(l2_source=_l2_source(tx, counts))
         reminder = user_reminder(row, user_id, query.session_id, now_ms) if is_named else None
         duties = duties._replace(reminders=[*duties.reminders, *([reminder] if reminder else [])])
         return step, duties
@@ -325,7 +335,7 @@ def _session_counts(context: Context, query: MemoryQuery, space: Row | None) -> 
     }
     if space is None:
         return SessionCounts(step=0, **request)
-    maps = {"l1_count": space.l1_count, "l1_mapped": space.l1_mapped}
+    maps = {"space_id": space.id, "l1_count": space.l1_count, "l1_mapped": space.l1_mapped}
     if space.session is None:
         return SessionCounts(step=0, **maps, **request)
     return SessionCounts(
@@ -340,6 +350,22 @@ def _session_counts(context: Context, query: MemoryQuery, space: Row | None) -> 
         unrated=tuple(space.unrated.split(",")) if space.unrated else (),
         **maps,
         **request,
+    )
+
+
+def _l2_source(tx: Transaction, counts: SessionCounts) -> L2Source:
+    """Return the map and the L1s that are not in it, as many as fit the limit."""
+    rows = tx.all(SEARCH_SQL.unmapped, space_id=counts.space_id, mapped=counts.l1_mapped)
+    totals = accumulate(len(row.text) for row in rows)
+    summaries = [
+        UnmappedL1(l1_id=row.l1_id, session_id=row.session_id, text=row.text)
+        for row, total in zip(rows, totals, strict=True)
+        if total <= L2_SOURCE_CHARACTERS_MAX
+    ]
+    return L2Source(
+        map_text=rows[0].map_text if rows else None,
+        summaries=summaries,
+        left_out=len(rows) - len(summaries),
     )
 
 

@@ -30,7 +30,7 @@ from .layers import layer_text
 from .projects import metadata_of_statement
 from .spaces import SQL, ErasedEvents, future_ms, milliseconds, offset_minutes, update_index
 from .summaries.l1 import store_l1
-from .summaries.maps import AGENT, newest_version, store_map
+from .summaries.maps import store_agents_map
 from .write.turns import (
     NewTurn,
     ReadTurn,
@@ -410,16 +410,16 @@ class _TurnWrite:
         elif self.turn.l1_summary is not None:
             self._skip("l1_summary")
         if texts["l2_map"] is not None:
-            before = newest_version(self.tx, session.space_id)
-            version = store_map(
+            sent = store_agents_map(
                 self.context,
                 self.tx,
                 space_id=session.space_id,
                 text=texts["l2_map"],
-                made_by=AGENT,
                 entry=entries["l2_map"],
             )
-            self._add_receipt("l2_map", "known" if version == before else "stored", str(version))
+            self._add_receipt(
+                "l2_map", "known" if sent.is_known else "stored", str(sent.version), sent.warning
+            )
         elif self.turn.l2_map is not None:
             self._skip("l2_map")
 

@@ -112,5 +112,12 @@ select counted.id as session, counted.step, exists (
 ) as is_unsettled, named.other_user_id, named.other_ms
 from counted left join named on true;
 
+-- unmapped: The L1s of a space that are not in its map, oldest first, with the map
+select summaries.l1_id, sessions.session_id, summaries.text,
+    (select maps.text from maps where maps.account_id = :account_id and maps.space_id = :space_id and maps.made_by <> 'note' order by maps.version desc limit 1) as map_text
+from summaries join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
+where summaries.account_id = :account_id and summaries.space_id = :space_id
+order by summaries.id limit 1000000 offset :mapped;
+
 -- set_owed: Replace the duties that were open at a step
 update steps set owed = :owed where account_id = :account_id and session = :session and step = :step;

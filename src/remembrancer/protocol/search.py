@@ -314,6 +314,28 @@ class Help(Message):
     """Text of the passage."""
 
 
+class UnmappedL1(Message):
+    """An L1 that is not in the map."""
+
+    l1_id: str
+    """Identifier of the L1."""
+    session_id: str
+    """Session that it summarises."""
+    text: str
+    """The summary."""
+
+
+class L2Source(Message):
+    """The source of an L2 that is due."""
+
+    map_text: OrAbsent[str] = None
+    """The map so far, which `l2_map` takes the place of."""
+    summaries: list[UnmappedL1]
+    """The user's L1s that are not in the map, oldest first."""
+    left_out: int
+    """Number of later ones that were too many to return. POST /api/v7/memory/map reads them too."""
+
+
 class MemoryAnswer(Message):
     """Answer of `POST /api/v7/memory`. Hits are best first; the first is the center hit."""
 
@@ -343,6 +365,8 @@ class MemoryAnswer(Message):
     """A missed duty and how to make up for it."""
     reminders: OrAbsent[list[str]] = None
     """Duties that are due, one sentence each."""
+    l2_source: OrAbsent[L2Source] = None
+    """When an L2 is due: the texts to write it from."""
     help_hits: OrAbsent[list[Help]] = None
     """Help passages, when the query asks about this service."""
     open_tasks: OrAbsent[list[OpenTask]] = None

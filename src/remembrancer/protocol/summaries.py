@@ -180,7 +180,8 @@ class MapVersion(Message):
     l1_count: int
     """Number of L1s at that time."""
     made_by: str
-    """`agent`; `headlines`: sentences of the L1s; `model`: lines of a model, and headlines."""
+    """`agent`; `headlines`: sentences of the L1s; `model`: lines of a model, and headlines; `note`:
+    an agent's text that does not count as the map."""
     created_at: Created
 
 

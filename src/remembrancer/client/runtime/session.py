@@ -138,7 +138,6 @@ class SessionState:
     counts: Counts = field(default_factory=Counts)
     last_seal: str | None = None
     l1_due: bool = False
-    l2_due: bool = False
     start_facts: list[str] | None = None  # critical facts; None: not loaded yet
     has_second_look: bool = True  # False once the service has answered that it has none
     turns_saved: int = 0

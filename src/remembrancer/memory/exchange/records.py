@@ -268,7 +268,7 @@ class MapRecord(Record):
     """The map."""
     l1_count: Number
     """L1s of the user at that time."""
-    made_by: Literal["agent", "headlines", "model"]
+    made_by: Literal["agent", "headlines", "model", "note"]
     """Author."""
     created_at: Moment
     """Time it was stored."""

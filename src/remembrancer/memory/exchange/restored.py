@@ -371,13 +371,9 @@ def _add_map(write: RestoreWrite, record: MapRecord, entries: Entries) -> str:
         "text": record.text.strip(),
     }
     write.tx.run(SQL.add_map, **columns)
-    add_layer(
-        write.tx,
-        space_id=columns["space_id"],
-        layer=Layer.MAP,
-        item=record.version,
-        entry=entry,
-    )
+    if record.made_by != "note":
+        map_of = {"space_id": columns["space_id"], "layer": Layer.MAP, "item": record.version}
+        add_layer(write.tx, **map_of, entry=entry)
     return "stored"
 
 

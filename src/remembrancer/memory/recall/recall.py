@@ -498,6 +498,7 @@ def recall(
             "step": step,
             "duty_error": duties.duty_error,
             "reminders": duties.reminders or None,
+            "l2_source": duties.l2_source,
         }
     )
 
