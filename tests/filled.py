@@ -21,6 +21,7 @@ TURN = {
     "response": "At 9:40 from Piombino, pier 3.",
     "session_id": "trip",
     "metadata": {"project": "holidays"},
+    "source": {"query": "user", "response": "tool"},
 }
 LEARNED = {
     "critical": "Ada gets seasick.",

@@ -59,6 +59,16 @@ def test_metadata_is_remembered_and_filtered_by(cli: Cli, client: Client) -> Non
         assert cli("search", "shed", "--filter", wrong).returncode == 2
 
 
+def test_source_is_remembered_and_asked_for(cli: Cli, client: Client) -> None:
+    said = cli("remember", "The axe is in the shed.").stdout.strip()
+    read = cli("remember", "The saw is in the shed.", "--source", "file").stdout.strip()
+
+    found = json.loads(cli("search", "shed", "--min-trust", "model", "--json").stdout)
+
+    assert [(hit["event_id"], hit["source"]["query"]) for hit in found["hits"]] == [(said, "user")]
+    assert client.get_event(read).source.query == "file"
+
+
 def test_text_is_read_from_stdin(cli: Cli, client: Client) -> None:
     process = cli.apart("remember -", stdin="A note of\ntwo lines.")
 

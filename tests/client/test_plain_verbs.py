@@ -24,6 +24,7 @@ from remembrancer.client.turns import batches, turns_of
 from remembrancer.context import Context
 from remembrancer.protocol.agent import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
+from remembrancer.protocol.sources import TextSource, TurnSource
 from remembrancer.protocol.teams import InvitationAccept, InvitationCreate, TeamCreate
 
 CHAT: list[dict[str, Any]] = [
@@ -247,7 +248,7 @@ def test_verbs_work_in_the_memory_of_a_team(client: Client) -> None:
     assert [one.turns for one in client.sessions(team="Garden")] == [1]
     newer = client.update(added.fact.fact_id, "The club meets on Tuesdays.", team="Garden").fact
     assert len(client.history(newer.fact_id, team="Garden")) == 2
-    sources = [hit.source and hit.source.team for hit in client.search("rake", teams="all")]
+    sources = [hit.memory and hit.memory.team for hit in client.search("rake", teams="all")]
     assert sorted(sources, key=str) == ["Garden", None]
     client.delete(turn, team="Garden")
     client.delete(newer.fact_id, team="Garden")
@@ -325,6 +326,33 @@ def test_filters_are_those_of_mem0_with_its_user(client: Client) -> None:
         client.search("shed", user_id="ada", filters={"user_id": "mia"})
     with pytest.raises(ValueError, match="filters: a condition needs one of"):
         client.search("shed", filters={"project": {"like": "g"}})
+
+
+def test_sources_are_stored_and_searched_by(client: Client, url: str, key: str) -> None:
+    """See specification.md#source-of-text, for both clients."""
+    both = TurnSource(query="user", response="tool")
+    client.add(("What says the page?", "Buy a spade now."), user_id="mia", source=both)
+
+    async def add() -> list[TextSource]:
+        async with AsyncClient(url, key, user_id="mia") as memory:
+            await memory.add("The page sells one spade.", source="file")
+            await memory.add("I have a spade.")
+            await memory.add_fact(FactAdd(user_id="mia", text="A spade is 9 euros.", source="tool"))
+            found = await memory.search("spade", min_trust="tool", top_k=10)
+            return [one.source for one in found.others] + [hit.source.response for hit in found]
+
+    assert sorted(asyncio.run(add())) == ["tool", "tool", "user"]
+    assert [hit.query for hit in client.search("spade", user_id="mia", min_trust="user")] == [
+        "I have a spade."
+    ]
+    listed = client.get_all(user_id="mia", filters={"source": "file"})
+    assert [(one.query, one.source.query) for one in listed] == [
+        ("The page sells one spade.", "file")
+    ]
+    with pytest.raises(ValueError, match="source: a source is one of user, model"):
+        client.add("A spade.", source="robot")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"add\(\) takes no colour. It takes expires_at, metadata"):
+        client.add("A spade.", colour="red")  # type: ignore[call-arg]
 
 
 def test_other_options_of_a_search_are_refused(client: Client) -> None:

@@ -180,6 +180,12 @@ def test_text_of_the_greatest_length_fits_the_form(owner: Reader) -> None:
 # Access.
 
 
+def test_page_of_a_fact_says_who_it_comes_from(owner: Reader) -> None:
+    fact_id = add(owner, "The shed is red.", source="tool")["fact_id"]
+
+    assert "Source tool" in words_of(owner.get(f"{HERE}?fact_id={fact_id}").text)
+
+
 def test_fact_of_another_account_is_not_accessible(owner: Reader, ada: Reader) -> None:
     fact_id = add(owner, "A concealed fact.")["fact_id"]
     answers = [

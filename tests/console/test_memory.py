@@ -255,13 +255,19 @@ class TestTurnPage:
         lesson = {"cube_topic": "saws", "cube_essence": "Saws rust.", "cube_rules": "- MUST oil"}
         long = "In the shed. " + "x" * 2_000
         event_id = store_turn(
-            owner, "Where is the saw?", long, critical="The shed is locked.", **lesson
+            owner,
+            "Where is the saw?",
+            long,
+            critical="The shed is locked.",
+            source={"query": "user", "response": "tool"},
+            **lesson,
         )
         page = get_page(owner, event_id=event_id)
         page_text = words_of(page.text)
 
         assert "x" * 2_000 in page.text
         assert "Facts learned The shed is locked." in page_text
+        assert "Source user (query), tool (response)" in page_text
         assert "Lessons based on it saws private" in page_text
         assert event_id in page_text
 

@@ -151,5 +151,25 @@ def test_agents_work_in_teams(http: Http, app: Starlette) -> None:
     assert isinstance(own, MemoryAnswer)
     assert isinstance(together, MemoryAnswer)
     assert own.hits == []
-    assert [hit.source and hit.source.team for hit in together.hits] == ["Garden"]
+    assert [hit.memory and hit.memory.team for hit in together.hits] == ["Garden"]
     assert ", team Garden" in recalled_text(together)
+
+
+def test_agents_say_who_a_turn_comes_from_and_ask_for_trust(http: Http, app: Starlette) -> None:
+    """`source` and `min_trust` are arguments of tools (specification.md#source-of-text)."""
+    turn = {"query": "What says the rake's page?", "response": "It costs 9 euros."}
+    both = {"query": "user", "response": "tool"}
+
+    with serving(app) as port, Client(f"http://127.0.0.1:{port}", str(http.key)) as client:
+        call_tool(client, "remember", {**turn, "source": both})
+        call_tool(client, "remember", {**turn, "query": "The rake again", "source": "file"})
+        every, trusted = (
+            call_tool(client, "recall", {"query_text": "rake page costs", **more})
+            for more in ({}, {"min_trust": "tool"})
+        )
+
+    assert isinstance(every, MemoryAnswer)
+    assert isinstance(trusted, MemoryAnswer)
+    assert len(every.hits) == 2
+    assert [hit.source.model_dump() for hit in trusted.hits] == [both]
+    assert "answer (tool): It costs 9 euros." in recalled_text(trusted)

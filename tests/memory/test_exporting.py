@@ -42,21 +42,21 @@ COLUMNS = {
     "sessions": "account_id created_ms cube_turn id last_turn_ms remembered_step session_id "
     "space_id step task_open turns turns_summarised turns_without_cube turns_without_l1",
     "events": "account_id author_account author_user created_ms event_id expires_ms flags id metadata occurred_ms occurred_offset pinned "
-    "query repeats response "
+    "query query_source repeats response response_source "
     "session step superseded_by topic twin withdrawn_by",
     "looks": "account_id event failed key_id last_passed looked_ms passed session",
     "origins": "account_id event origin space_id",
     "facts": "account_id author_account author_user condition created_ms event expires_ms fact_id id key_id kind metadata origin "
-    "pinned session space_id status superseded_by text used_ms uses valid_from_ms valid_to_ms",
+    "pinned session source space_id status superseded_by text used_ms uses valid_from_ms valid_to_ms",
     "fact_sources": "account_id event fact",
-    "summaries": "account_id created_ms id l1_id message_count ratio session space_id text topic "
+    "summaries": "account_id created_ms id l1_id message_count ratio session source space_id text topic "
     "turns",
-    "maps": "account_id created_ms l1_count made_by space_id text version",
+    "maps": "account_id created_ms l1_count made_by source space_id text version",
     "prompts": "account_id text updated_ms user_id",
     "memory_files": "account_id bytes change created_ms flags id is_current key_id other_path path "
     "space_id text version",
     "cubes": "account_id created_ms cube_id essence evidence expires_ms for_account id kind "
-    "merged_into model rules session status topic useful useless user_id",
+    "merged_into model rules session source status topic useful useless user_id",
     "ratings": "account_id cube rated_ms reason user_id vote",
     "files": "account_id blob created_ms filename id key_id made_by size_bytes user_id",
 }

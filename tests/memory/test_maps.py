@@ -86,7 +86,7 @@ def test_agent_text_stays_in_all_later_maps_under_concurrent_writes(memory: Memo
                 "r",
                 session_id=name,
                 l1_summary=f"Agent {name} finished stage {n}.",
-                l2_map=f"Map {n} of {name}.",
+                l2_map=f"Stage {n} of {name}.",
             )
         agents_left[0] -= 1
 

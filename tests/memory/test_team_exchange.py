@@ -74,9 +74,9 @@ def test_memory_of_a_team_is_imported_into_a_team_of_another_store(
     answer = search(context, owner)
     assert [hit.response for hit in answer.hits] == ["Behind the shed."]
     assert [fact.text for fact in answer.facts] == ["The shed is green."]
-    source_of_hit = answer.hits[0].source
-    assert source_of_hit is not None
-    assert (source_of_hit.team, source_of_hit.author) == ("Garden", None)
+    memory_of_hit = answer.hits[0].memory
+    assert memory_of_hit is not None
+    assert (memory_of_hit.team, memory_of_hit.author) == ("Garden", None)
 
 
 def test_export_of_a_member_holds_nothing_of_the_team(context: Context, tmp_path: Path) -> None:
@@ -100,10 +100,10 @@ def test_copy_holds_teams_with_members_and_authors(context: Context, tmp_path: P
     with closing(testing.context(tmp_path / "copied", store=target)) as copied:
         answer = search(copied, caller_for(copied, "ada"))
 
-    source_of_hit = answer.hits[0].source
-    assert source_of_hit is not None
-    assert source_of_hit.author is not None
-    assert (source_of_hit.team, source_of_hit.author.account) == ("Garden", "ada")
+    memory_of_hit = answer.hits[0].memory
+    assert memory_of_hit is not None
+    assert memory_of_hit.author is not None
+    assert (memory_of_hit.team, memory_of_hit.author.account) == ("Garden", "ada")
 
 
 def test_member_of_another_team_stays_outside(context: Context) -> None:

@@ -1,4 +1,4 @@
-"""A service with a scripted language model."""
+"""A service with a scripted language model, and one on each engine."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from endpoint import Endpoint, Play, endpoint
+from engines import empty_store
 from sandboxes import SharedSandbox
 from service import Http, new_key
 from starlette.testclient import TestClient
@@ -43,3 +44,24 @@ def start_with(folder: Path) -> Iterator[Callable[..., tuple[Http, Endpoint]]]:
             return Http(client, context, new_key(context)), tiny
 
         yield begin
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "database"], scope="module")
+def service(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Http]:
+    """Serve on each engine; `database`: PostgreSQL itself searches, whose index is not loaded."""
+    folder = tmp_path_factory.mktemp("data")
+    is_database = request.param == "database"
+    chosen = Settings(
+        data=folder,
+        store=empty_store("sqlite" if request.param == "sqlite" else "postgresql", folder),
+        durability="normal",
+        database_search_events=1 if is_database else 0,
+        index_memory_bytes=0 if is_database else 1 << 28,
+    )
+    with ExitStack() as stack:
+        context = testing.context(folder, settings=chosen)
+        stack.callback(context.close)
+        client = stack.enter_context(TestClient(make_app(context), base_url="http://127.0.0.1"))
+        yield Http(client, context, new_key(context))

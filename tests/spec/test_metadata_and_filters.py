@@ -7,21 +7,14 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from engines import empty_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from service import Http, new_key
-from starlette.testclient import TestClient
+from service import Http
 
-from remembrancer import testing
 from remembrancer.protocol.filters import OPERATORS
-from remembrancer.server.app import make_app
-from remembrancer.settings import Settings
 
 SEARCH, BATCH, EVENTS = "/api/v7/memory", "/api/v7/memory/batch", "/api/v7/events"
 FACTS, FORGET = "/api/v7/memory/facts", "/api/v7/memory/forget"
@@ -114,27 +107,6 @@ def _holds(stored: Any, operator: str, value: Any) -> bool:
 
 def _kind(value: Any) -> type:
     return str if isinstance(value, str) else bool if isinstance(value, bool) else float
-
-
-@pytest.fixture(params=["sqlite", "postgresql", "database"], scope="module")
-def service(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Http]:
-    """Serve on each engine; `database`: PostgreSQL itself searches, whose index is not loaded."""
-    folder = tmp_path_factory.mktemp("data")
-    is_database = request.param == "database"
-    chosen = Settings(
-        data=folder,
-        store=empty_store("sqlite" if request.param == "sqlite" else "postgresql", folder),
-        durability="normal",
-        database_search_events=1 if is_database else 0,
-        index_memory_bytes=0 if is_database else 1 << 28,
-    )
-    with ExitStack() as stack:
-        context = testing.context(folder, settings=chosen)
-        stack.callback(context.close)
-        client = stack.enter_context(TestClient(make_app(context), base_url="http://127.0.0.1"))
-        yield Http(client, context, new_key(context))
 
 
 def stored(http: Http, user_id: str, turns: list[tuple[Any, str, str | None]]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class TestMembers:
             assert former.post("/api/v7/memory", body).status_code == 404
             assert former.get(f"{TEAMS}/{team}").status_code == 404
             assert former.memory("ferry", name, teams="all")["hits"] == []
-        assert http.memory("ferry", team=team)["hits"][0]["source"]["author"]["account"] == "ada"
+        assert http.memory("ferry", team=team)["hits"][0]["memory"]["author"]["account"] == "ada"
 
     def test_role_changes_hold_from_the_next_request_on(self, http: Http) -> None:
         """A role that stays the same is no change."""
@@ -235,12 +235,12 @@ class TestErasing:
         bob.remember("Forget about my parking spot.", "Done.", team=team, session_id="b")
 
         hits = http.memory("parking spot", team=team)["hits"]
-        authors = {one["source"]["author"]["account"] for one in hits}
+        authors = {one["memory"]["author"]["account"] for one in hits}
         assert "ada" in authors
         assert [
             one
             for one in hits
-            if one["query"].startswith("My") and one["source"]["author"]["account"] == "bob"
+            if one["query"].startswith("My") and one["memory"]["author"]["account"] == "bob"
         ] == []
 
     def test_facts_are_removed_by_their_author_or_an_owner(self, http: Http) -> None:

@@ -24,11 +24,11 @@ class TestSharedMemory:
             for named in (team, "Garden"):
                 [hit] = member.memory("departure of the ferry", user_id, team=named)["hits"]
                 assert hit["event_id"] == written["event_id"]
-                assert hit["source"] == {"team_id": team, "team": "Garden", "author": author}
+                assert hit["memory"] == {"team_id": team, "team": "Garden", "author": author}
             assert member.memory("departure of the ferry", user_id)["hits"] == []
 
     def test_one_search_covers_ones_own_and_the_teams_memory(self, http: Http) -> None:
-        """Every part tells its source (specification.md#team-search)."""
+        """Every part names its memory (specification.md#team-search)."""
         garden, boat = new_team(http), new_team(http, "Boat")
         http.remember("Where is the spade?", "The spade is in the shed.")
         http.remember("Where is the rake?", "The rake is beside the spade.", team=garden)
@@ -40,7 +40,7 @@ class TestSharedMemory:
         }
 
         sources = {
-            teams: {hit["source"]["team"] for hit in answer["hits"]}
+            teams: {hit["memory"]["team"] for hit in answer["hits"]}
             for teams, answer in answers.items()
         }
         assert sources == {
@@ -68,7 +68,7 @@ class TestSharedMemory:
         assert "No turn was remembered" in both[1]["duty_error"]
         assert http.rows()["steps"] == 2
 
-    def test_facts_instructions_and_summaries_tell_their_source(self, http: Http) -> None:
+    def test_facts_instructions_and_summaries_name_their_memory(self, http: Http) -> None:
         team = new_team(http)
         ada = join(http, team, "ada", "writer")
         fact = {"text": "The ferry costs 30 euros.", "team": team}
@@ -83,14 +83,14 @@ class TestSharedMemory:
 
         answer = http.memory("Which pier and price has the ferry?", teams="all", interact=False)
 
-        by_text = {one["text"]: one["source"] for one in answer["facts"]}
+        by_text = {one["text"]: one["memory"] for one in answer["facts"]}
         assert by_text["The ferry has a bar."] == {"team_id": None, "team": None}
         assert by_text["The ferry costs 30 euros."]["author"] == {
             "account": "ada",
             "user_id": "ada",
         }
-        assert [one["source"]["team"] for one in answer["instructions"]] == ["Garden"]
-        assert "Garden" in [one["source"]["team"] for one in answer["summaries"]]
+        assert [one["memory"]["team"] for one in answer["instructions"]] == ["Garden"]
+        assert "Garden" in [one["memory"]["team"] for one in answer["summaries"]]
         assert stored["author"] == {"account": "ada", "user_id": "ada"}
         assert stored["written_by"] is None
 
@@ -110,7 +110,7 @@ class TestSharedMemory:
         cut = http.memory("ferry", teams="all", max_tokens=90)["hits"]
         missing = http.memory("ferry", teams="all", focus_words=["Piombino", "Elba", "shed"])
 
-        assert first["source"]["team"] is None
+        assert first["memory"]["team"] is None
         assert 1 <= len(cut) < 4
         assert missing["focus_missing"] == ["Elba"]
 
@@ -147,7 +147,7 @@ class TestSharedMemory:
         assert "last_seal" not in answers["/api/v7/memory/start"]
         assert "Ada gets seasick." in answers["/api/v7/memory/facts"]
         recalled = http.get("/api/v7/agent/memory", params={**named, "query": "ferry"}).json()
-        assert [hit["source"]["team"] for hit in recalled["hits"]] == ["Garden"]
+        assert [hit["memory"]["team"] for hit in recalled["hits"]] == ["Garden"]
 
     def test_second_look_compares_claims_with_events_of_teams(self, http: Http) -> None:
         """A ref may be an event of a team (specification.md#look-teams)."""

@@ -15,7 +15,7 @@ from ..claims.evidence import EventEvidence
 from ..claims.extract import keep_refs
 from ..claims.review import CitedEvent, parse_draft, remove_service_lines, review
 from ..context import Caller, Context
-from ..memory.spaces import SQL
+from ..memory.spaces import SQL, read_sides
 from ..memory.summaries.maps import MapUnknown, map_version, sentences
 from ..memory.write.events import raw_dialogue
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
@@ -79,6 +79,7 @@ def with_map(
         session_id=None,
         topic=None,
         text=newest.map_text[: limits.CHAT_EVENT_CHARACTERS_MAX],
+        source=newest.source,
         score=0.0,
     )
     return answer.model_copy(update={"summaries": [summary]})
@@ -447,10 +448,11 @@ def retrieved_event(event: Row, hit: Hit | None = None) -> RetrievedEvent:
 
     The passage is that of the hit, without one the beginning.
     """
-    text = raw_dialogue(event.query, event.response)
+    source = read_sides(event) if hit is None else hit.source
+    text = raw_dialogue(event.query, event.response, source)
     if len(text) > limits.CHAT_EVENT_CHARACTERS_MAX:
         text = (
-            raw_dialogue(hit.query, hit.response)
+            raw_dialogue(hit.query, hit.response, source)
             if hit is not None
             else text[: limits.CHAT_EVENT_CHARACTERS_MAX]
         )

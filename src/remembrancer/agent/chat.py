@@ -22,7 +22,7 @@ from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
 from ..protocol.agent import AnswerMode, Chat, ChatAnswer, Check
 from ..protocol.fence import new_delimiter
-from ..protocol.recalled import cube_lesson
+from ..protocol.recalled import cube_lesson, marked
 from ..protocol.seal import render
 from ..protocol.search import Hit, MemoryAnswer, MemoryQuery
 from ..protocol.service_keys import mask_service_keys, service_key_warning
@@ -220,7 +220,7 @@ def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
         background=background_items(turn.search_result),
         history=history,
         lessons=[
-            cube_lesson(cube.topic, cube.essence, cube.rules_markdown)
+            marked(cube_lesson(cube.topic, cube.essence, cube.rules_markdown), cube.source)
             for cube in turn.search_result.shared_cubes
         ],
         help=[f"{passage.title}: {passage.text}" for passage in turn.search_result.help_hits or ()],

@@ -17,6 +17,7 @@ import typer
 from pydantic import BaseModel
 
 from ..protocol.filters import filters_of, pairs_of
+from ..protocol.sources import TextSource
 from .commands import FilterOptions, ServiceUrl, options_of, service_key, service_url
 from .output import AsJson, Output, OutputFormat, print_list, takes_options
 
@@ -54,6 +55,10 @@ class SearchScope:
     after: After = None
     before: Before = None
     filters: FilterOptions = None
+    min_trust: Annotated[
+        TextSource | None,
+        typer.Option(help="Only what comes from this source or a more trusted one."),
+    ] = None
     teams: Annotated[
         list[str] | None,
         typer.Option(help="Team to search besides your own memory, or `all`. Can be repeated."),
@@ -66,6 +71,7 @@ class SearchScope:
             "after": self.after,
             "before": self.before,
             "filters": options_of(filters_of, self.filters),
+            "min_trust": self.min_trust,
         }
         return {**fields, **({"teams": teams} if teams else {})}
 
@@ -80,6 +86,10 @@ class TurnOptions:
     metadata: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Metadata to find it by. Can be repeated."),
+    ] = None
+    source: Annotated[
+        TextSource | None,
+        typer.Option(help="Who both sides come from. Default: the user, and a model."),
     ] = None
     team: Team = None
 
@@ -174,6 +184,7 @@ def remember(
             topic=turn.topic,
             occurred_at=turn.occurred_at,
             metadata=options_of(pairs_of, turn.metadata),
+            source=turn.source,
             team=turn.team,
         )
     document = {
@@ -299,7 +310,7 @@ def _matches(result: SearchResult, *, is_marked: bool) -> list[dict[str, Any]]:
             "occurred_at": hit.occurred_at,
             "session_id": hit.session_id,
             "topic": hit.topic,
-            "team": hit.source and hit.source.team,
+            "team": hit.memory and hit.memory.team,
             "status": None,
             "query": hit.query,
             "response": hit.response,
@@ -316,7 +327,7 @@ def _matches(result: SearchResult, *, is_marked: bool) -> list[dict[str, Any]]:
             "occurred_at": one.time,
             "session_id": one.session_id,
             "topic": one.topic,
-            "team": one.source and one.source.team,
+            "team": one.memory and one.memory.team,
             "status": one.status,
             "query": None,
             "response": None,

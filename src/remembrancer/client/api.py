@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
+from typing import Any, Literal, Self, TypeAlias, TypeVar, Unpack, cast
 
 import httpx2
 from pydantic import BaseModel
@@ -43,7 +43,7 @@ from .credentials import KEY_NAME, URL_NAME, find_key, find_url
 from .errors import HttpResponse
 from .results import AddResult, SearchResult
 from .turns import Content
-from .verbs import Time
+from .verbs import Time, TurnFields
 
 CONNECT_S_MAX = 5.0  # a service that does not accept a connection within this time is down
 A = TypeVar("A")
@@ -161,27 +161,19 @@ class Client(Operations, SynchronousCaller):
         *,
         user_id: str | None = None,
         session_id: str = DEFAULT_SESSION,
-        topic: str | None = None,
-        occurred_at: Time = None,
-        expires_at: Time = None,
-        metadata: Mapping[str, Any] | None = None,
         team: str | None = None,
+        **fields: Unpack[TurnFields],
     ) -> AddResult:
         """Store what was said: a text, a pair (query, response), or the messages of a chat.
 
         The turns are durable and the next search finds them. They owe no duties. All of them are
         stored, or none, unless they exceed one request (500 turns or half a megabyte). `team` is
-        the id or the name of a team in whose memory to store them.
+        the id or the name of a team in whose memory to store them. `fields` are `topic`,
+        `occurred_at`, `expires_at`, `metadata`, and `source`: who the words come from, on both
+        sides or each (`user`, `model`, `tool`, `file`, `import` or `other`).
         """
         batches = verbs.turn_batches(
-            content,
-            user_id=user_id,
-            session_id=session_id,
-            topic=topic,
-            occurred_at=occurred_at,
-            expires_at=expires_at,
-            metadata=metadata,
-            team=team,
+            content, user_id=user_id, session_id=session_id, team=team, fields=fields
         )
         user = self._user(user_id)
         receipts: list[BatchReceipt] = []
@@ -460,27 +452,19 @@ class AsyncClient(Operations, AsynchronousCaller):
         *,
         user_id: str | None = None,
         session_id: str = DEFAULT_SESSION,
-        topic: str | None = None,
-        occurred_at: Time = None,
-        expires_at: Time = None,
-        metadata: Mapping[str, Any] | None = None,
         team: str | None = None,
+        **fields: Unpack[TurnFields],
     ) -> AddResult:
         """Store what was said: a text, a pair (query, response), or the messages of a chat.
 
         The turns are durable and the next search finds them. They owe no duties. All of them are
         stored, or none, unless they exceed one request (500 turns or half a megabyte). `team` is
-        the id or the name of a team in whose memory to store them.
+        the id or the name of a team in whose memory to store them. `fields` are `topic`,
+        `occurred_at`, `expires_at`, `metadata`, and `source`: who the words come from, on both
+        sides or each (`user`, `model`, `tool`, `file`, `import` or `other`).
         """
         batches = verbs.turn_batches(
-            content,
-            user_id=user_id,
-            session_id=session_id,
-            topic=topic,
-            occurred_at=occurred_at,
-            expires_at=expires_at,
-            metadata=metadata,
-            team=team,
+            content, user_id=user_id, session_id=session_id, team=team, fields=fields
         )
         user = await self._user(user_id)
         receipts: list[BatchReceipt] = []

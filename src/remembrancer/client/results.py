@@ -9,7 +9,8 @@ from typing import overload
 from ..protocol.cubes import SharedCube
 from ..protocol.memory import BatchReceipt
 from ..protocol.recalled import answer_items, fenced_items
-from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, MemorySource, SummaryHit
+from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, MemoryName, SummaryHit
+from ..protocol.sources import TextSource
 
 LINE_CHARACTERS_MAX = 100  # of a hit, when a result is printed
 
@@ -57,7 +58,8 @@ class OtherMatch:
     time: str | None = None  # time from which a fact holds (RFC 3339, UTC)
     session_id: str | None = None
     topic: str | None = None
-    source: MemorySource | None = None  # of a search that names teams
+    memory: MemoryName | None = None  # of a search that names teams
+    source: TextSource = "user"  # who it comes from
 
     @property
     def marked_text(self) -> str:
@@ -159,12 +161,19 @@ def _of_fact(fact: FactHit) -> OtherMatch:
         status=fact.status,
         score=fact.score,
         time=fact.valid_from,
+        memory=fact.memory,
         source=fact.source,
     )
 
 
 def _of_instruction(one: InstructionHit) -> OtherMatch:
-    return OtherMatch(kind=one.kind, id=one.instruction_id, text=one.text, source=one.source)
+    return OtherMatch(
+        kind=one.kind,
+        id=one.instruction_id,
+        text=one.text,
+        memory=one.memory,
+        source=one.source,
+    )
 
 
 def _of_summary(one: SummaryHit) -> OtherMatch:
@@ -175,6 +184,7 @@ def _of_summary(one: SummaryHit) -> OtherMatch:
         score=one.score,
         session_id=one.session_id,
         topic=one.topic,
+        memory=one.memory,
         source=one.source,
     )
 

@@ -486,7 +486,7 @@ TOOLS: tuple[Tool, ...] = (
         _recall,
         required="query_text",
         optional="focus_words error tools files top_k session_id project last_seal after before "
-        "as_of depth user_id team teams",
+        "as_of min_trust depth user_id team teams",
         beside_hooks="Search memory for what is relevant to the user's message. After a failure, "
         "pass its error text: lessons are chosen for it.",
         render=recalled_text,
@@ -499,8 +499,8 @@ TOOLS: tuple[Tool, ...] = (
         "after every answer. With a turn, or alone, save a lasting fact (critical), a summary of "
         "the session (l1_summary, when l1_due) or the user's map (l2_map, when l2_due).",
         Operations.remember_turn,
-        optional="query response session_id topic critical critical_replaces l1_summary l2_map "
-        "task_done duty duty_reason replaces user_id team",
+        optional="query response source session_id topic critical critical_replaces l1_summary "
+        "l2_map task_done duty duty_reason replaces user_id team",
         beside_hooks="Save a lasting fact (critical), a summary of the session (l1_summary) or the "
         "user's map (l2_map). Hooks save the turns.",
         is_idempotent=True,

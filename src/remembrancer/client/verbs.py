@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -20,6 +20,7 @@ from ..protocol.facts import Fact, FactChange
 from ..protocol.forget import Forget
 from ..protocol.memory import TurnBatch
 from ..protocol.search import MemoryQuery
+from ..protocol.sources import TextSource, TurnSource
 from ..protocol.teams import TeamQuery
 from .errors import NotFoundError
 from .turns import Content, batches, turns_of
@@ -36,22 +37,36 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 PROTOCOL_FIELDS = frozenset({"interact", "last_seal", "seals", "session_id"})
 
 
+class TurnFields(TypedDict, total=False):
+    """Fields of the turns that `add` stores."""
+
+    topic: str | None
+    occurred_at: Time
+    expires_at: Time
+    metadata: Mapping[str, Any] | None
+    source: TextSource | TurnSource | None
+
+
 def turn_batches(
     content: Content,
     *,
     user_id: str | None,
     session_id: str,
-    topic: str | None,
-    occurred_at: Time,
-    expires_at: Time,
-    metadata: Mapping[str, Any] | None,
     team: str | None,
+    fields: TurnFields,
 ) -> list[TurnBatch]:
-    """Return the requests that store a content, for a user who is named later."""
-    fields: dict[str, Any] = {"topic": topic, "occurred_at": occurred_at, "expires_at": expires_at}
-    fields["metadata"] = None if metadata is None else dict(metadata)
+    """Return the requests that store a content, for a user who is named later.
+
+    Raises TypeError for a field that a turn does not have.
+    """
+    names = sorted(TurnFields.__annotations__)
+    if unknown := sorted(fields.keys() - set(names)):
+        raise TypeError(f"add() takes no {', '.join(unknown)}. It takes {', '.join(names)}.")
+    present = _present(fields)
+    if "metadata" in present:
+        present["metadata"] = dict(present["metadata"])
     try:
-        turns = turns_of(content, **_present(fields))
+        turns = turns_of(content, **present)
     except ValidationError as error:
         raise _invalid(error) from None
     if (expires := turns[0].expires_at) is not None and expires <= datetime.now(UTC):

@@ -1,5 +1,5 @@
--- event_of_account: The user of an event of an account, to check evidence
-select spaces.user_id
+-- event_of_account: The user and the sources of an event of an account, to check evidence
+select spaces.user_id, events.query_source, events.response_source
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 where events.account_id = :account_id and events.event_id = :event_id;
 
@@ -9,14 +9,14 @@ from sessions join spaces on spaces.account_id = :account_id and spaces.id = ses
 where sessions.account_id = :account_id and spaces.user_id = :user_id and sessions.session_id = :session_id;
 
 -- add_cube: Store a cube
-insert into cubes (cube_id, account_id, session, user_id, for_account, kind, topic, essence, rules, evidence, model, status, created_ms, expires_ms)
-values (:cube_id, :account_id, :session, :user_id, :for_account, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms, :expires_ms)
+insert into cubes (cube_id, account_id, session, user_id, for_account, kind, topic, essence, rules, evidence, model, status, source, created_ms, expires_ms)
+values (:cube_id, :account_id, :session, :user_id, :for_account, :kind, :topic, :essence, :rules, :evidence, :model, :status, :source, :now_ms, :expires_ms)
 returning id;
 
 -- add_cube [postgresql]: ids in commit order, which a sequence would not give; search reads the rows after the last known id
 with made as (update cubes_made set last = last + 1 returning last)
-insert into cubes (id, cube_id, account_id, session, user_id, for_account, kind, topic, essence, rules, evidence, model, status, created_ms, expires_ms)
-select last, :cube_id, :account_id, :session, :user_id, :for_account, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms, cast(:expires_ms as bigint) from made
+insert into cubes (id, cube_id, account_id, session, user_id, for_account, kind, topic, essence, rules, evidence, model, status, source, created_ms, expires_ms)
+select last, :cube_id, :account_id, :session, :user_id, :for_account, :kind, :topic, :essence, :rules, :evidence, :model, :status, :source, :now_ms, cast(:expires_ms as bigint) from made
 returning id;
 
 -- same_cube: The identical cube of an account's session, if there is one
@@ -25,7 +25,7 @@ where account_id = :account_id and session = :session and topic = :topic and ess
 order by id desc limit 1;
 
 -- best_cubes: Cubes for every session of a user: the user's own, the account's shared ones, those the user rated useful, and trusted ones, but none the user rated otherwise; most useful first, then newest
-select cubes.topic, cubes.essence, cubes.rules
+select cubes.topic, cubes.essence, cubes.rules, case when cubes.account_id = :account_id then cubes.source else 5 end as source
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
 where cubes.status <> 'retired' and cubes.merged_into is null and coalesce(ratings.vote, 1) = 1
     and ((cubes.account_id = :account_id and (cubes.status <> 'private' or (cubes.for_account = 1 or cubes.user_id = :user_id))) or cubes.status = 'trusted' or (cubes.status = 'published' and ratings.vote = 1))
@@ -58,13 +58,18 @@ order by cubes.id limit :most;
 -- cube_texts: The text of a cube
 select topic, essence, rules from cubes where id = :id;
 
+-- less_trusted: The cubes that an account sees and that are less trusted than :most; those of others are from another (5)
+select id from cubes where status <> 'private' and case when account_id = :account_id then source else 5 end > :most
+union all select id from cubes where account_id = :account_id and status = 'private' and source > :most;
+
 -- rejected: The cubes that a user rated -1
 select cube from ratings where account_id = :account_id and user_id = :user_id and vote = -1;
 
 -- served: Cubes by their ids, a JSON array, as a user sees them, with the user's ratings; neither retired ones nor private ones of others
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
     cubes.useful, cubes.useless, cubes.created_ms, ratings.vote, cubes.for_account, case when cubes.account_id = :account_id then 1 else 0 end as is_of_account,
-    case when cubes.account_id = :account_id and cubes.user_id = :user_id then 1 else 0 end as is_own
+    case when cubes.account_id = :account_id and cubes.user_id = :user_id then 1 else 0 end as is_own,
+    case when cubes.account_id = :account_id then cubes.source else 5 end as source
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
 where cubes.id in (select value from json_each(:ids)) and cubes.merged_into is null and cubes.status <> 'retired'
     and (cubes.status <> 'private' or (cubes.account_id = :account_id and (cubes.for_account = 1 or cubes.user_id = :user_id)));
@@ -72,7 +77,8 @@ where cubes.id in (select value from json_each(:ids)) and cubes.merged_into is n
 -- served [postgresql]: as an array, which makes the planner use the key whatever row count it expects
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
     cubes.useful, cubes.useless, cubes.created_ms, ratings.vote, cubes.for_account, case when cubes.account_id = :account_id then 1 else 0 end as is_of_account,
-    case when cubes.account_id = :account_id and cubes.user_id = :user_id then 1 else 0 end as is_own
+    case when cubes.account_id = :account_id and cubes.user_id = :user_id then 1 else 0 end as is_own,
+    case when cubes.account_id = :account_id then cubes.source else 5 end as source
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
 where cubes.id = any (array(select cast(value as bigint) from json_each(:ids))) and cubes.merged_into is null and cubes.status <> 'retired'
     and (cubes.status <> 'private' or (cubes.account_id = :account_id and (cubes.for_account = 1 or cubes.user_id = :user_id)));

@@ -11,7 +11,9 @@ from ..context import Caller, Context
 from ..protocol.cubes import CubeMade, CubeStatus, CubeVote, CubeVoted, Visibility, Votes
 from ..protocol.errors import NotFound
 from ..protocol.line import CubeKind
+from ..protocol.recalled import marked
 from ..protocol.service_keys import mask_service_keys, service_key_warning
+from ..protocol.sources import RANKS, SOURCES, TextSource
 from ..search import EventText, IndexEntry, analysis_id, index_entries
 from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Row, Transaction, embedder_id, load_queries
@@ -43,6 +45,7 @@ class Lesson:
     evidence: str  # an event_id of the author's account, or a label
     publish: bool = False
     model: str | None = None
+    source: TextSource = "model"
     for_account: bool = False  # while it is private, all users of the account see it
 
 
@@ -170,6 +173,7 @@ def insert_cube(
         rules=lesson.rules,
         evidence=lesson.evidence,
         model=lesson.model,
+        source=RANKS[lesson.source],
         status=status,
         now_ms=created_ms,
         expires_ms=expires_ms,
@@ -197,7 +201,7 @@ def best_cubes(tx: Transaction, *, user_id: str, most: int) -> list[str]:
     that the user rated otherwise.
     """
     rows = tx.all(SQL.best_cubes, user_id=user_id, most=most)
-    return [f"{row.topic}: {row.essence}\n{row.rules}" for row in rows]
+    return [marked(f"{row.topic}: {row.essence}\n{row.rules}", SOURCES[row.source]) for row in rows]
 
 
 def visibility_of(row: Row) -> Visibility:
@@ -211,12 +215,19 @@ def _visibility(status: CubeStatus, *, is_for_account: bool) -> Visibility:
     return "account" if is_for_account else "private"
 
 
-def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
-    """Raise EvidenceUnknown if the text names an event_id that the caller may not read."""
+def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> TextSource:
+    """Return the source of a lesson that a model draws from its evidence, a text.
+
+    It is the least trusted of the model and the events that the text names. Raises EvidenceUnknown
+    for an event_id that the caller may not read.
+    """
+    places = [RANKS["model"]]
     for event_id in dict.fromkeys(_NAMED_IDS.findall(evidence)):
         event = tx.one_or_none(SQL.event_of_account, event_id=event_id)
         if event is None or caller.pinned_user_id not in (None, event.user_id):
             raise EvidenceUnknown
+        places += event.query_source, event.response_source
+    return SOURCES[max(places)]
 
 
 def visible_evidence(evidence: str, *, is_own: bool) -> str:

@@ -422,6 +422,7 @@ def import_pack(
             rules=one.rules_markdown,
             evidence=_evidence_label(one, pack, is_public=publish),
             publish=publish,
+            source="import",
             for_account=True,
         )
         for one in pack.lessons
@@ -442,6 +443,7 @@ def add_starter(context: Context, caller: Caller) -> AddedLessons:
             rules=one.rules,
             evidence=one.evidence,
             publish=True,
+            source="import",
             for_account=True,
         )
         for one in load_starter()

@@ -69,7 +69,7 @@ def create(
     prepared = prepare_cube(context, lesson)
 
     def store(tx: Transaction) -> CubeCreated:
-        check_evidence(tx, caller, request.evidence)
+        source = check_evidence(tx, caller, request.evidence)
         user_id = session_user_id(tx, caller, request.user_id, request.session_id)
         session = None
         if request.session_id is not None:
@@ -78,7 +78,7 @@ def create(
             context,
             tx,
             caller,
-            prepared,
+            replace(prepared, lesson=replace(prepared.lesson, source=source)),
             user_id=user_id,
             session=None if session is None else session.id,
             improves=request.improves,

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from ..context import Caller, Context
 from ..protocol.cubes import CubeStatus, SharedCube
 from ..protocol.limits import CUBES_SHOWN_MAX
+from ..protocol.sources import RANKS, SOURCES, TextSource
 from ..search import (
     EventText,
     IndexView,
@@ -91,6 +92,7 @@ class CubeQuery:
     vector: Vector
     newest: NewestCubes | None = None  # None: not read yet
     has_rejected: bool = True  # False: the user rated no cube -1
+    min_trust: TextSource | None = None  # less trusted cubes are left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,9 @@ def relevant_cubes(
     rejected: set[int] = set()
     if query.has_rejected:
         rejected = {row.cube for row in tx.all(SQL.rejected, user_id=query.user_id)}
+    if query.min_trust is not None:
+        most = RANKS[query.min_trust]
+        rejected |= {row.id for row in tx.all(SQL.less_trusted, most=most)}
     error = query.situation.error[:ERROR_CHARACTERS_MAX]
     has_vectors = bool(len(query.vector)) and not context.embedder.is_remote
     error_vector = context.query_vectors(error) if error and has_vectors else NO_VECTOR
@@ -355,6 +360,7 @@ def _shared_cube(one: _Fitting, situation: Situation) -> SharedCube:
         essence=row.essence,
         rules_markdown=row.rules,
         evidence=visible_evidence(row.evidence, is_own=bool(row.is_own)),
+        source=SOURCES[row.source],
         score=round(min(max(one.rank, 0.0), 1.0), 4),
         note=_note(one),
         why=_why(shared_words(situation, _candidate(row, None), WORDS_NAMED_MAX)),

@@ -24,6 +24,7 @@ from ..protocol.limits import (
 from ..protocol.notices import without_notices
 from ..protocol.seal import Seal, read_seal, render
 from ..protocol.search import L2Source, MemoryAnswer, MemoryQuery, OpenTask, UnmappedL1
+from ..protocol.sources import RANKS, TextSource
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction, load_queries
 from .facts.listing import note_uses
@@ -408,8 +409,12 @@ def record_read(
     context.store.write(record, account_id=caller.account_id, flush=False)
 
 
-def open_tasks(tx: Transaction, space_id: int, session_id: str, now_ms: int) -> list[OpenTask]:
+def open_tasks(
+    tx: Transaction, space_id: int, session_id: str, now_ms: int, min_trust: TextSource = "other"
+) -> list[OpenTask]:
     """Return the other sessions of a space with an open task, newest first.
+
+    Each is told by its latest message that is as trusted as `min_trust`.
 
     A turn with `task_done: false` opens one; `task_done: true` or OPEN_TASK_DAYS without a turn end
     it. A task without a topic whose latest turn answers a machine notice is left out: nobody
@@ -420,6 +425,7 @@ def open_tasks(tx: Transaction, space_id: int, session_id: str, now_ms: int) -> 
         space_id=space_id,
         session_id=session_id,
         since_ms=now_ms - OPEN_TASK_DAYS * _DAY_MS,
+        rank=RANKS[min_trust],
         most=OPEN_TASKS_MAX,
     )
     return [

@@ -78,13 +78,14 @@ class FilterSql(NamedTuple):
     values: dict[str, Any]
 
 
-def passing(filters: Mapping[str, Any], kind: ItemKind) -> FilterSql:
+def passing(filters: Mapping[str, Any] | Filter, kind: ItemKind) -> FilterSql:
     """Return a condition on rows of `events` or `facts` of one space, for a `where`.
 
     Besides its own values it needs `account_id` and `space_id`.
     """
     values: dict[str, Any] = {}
-    return FilterSql(_sql(parse_filters(filters), kind, values), values)
+    parsed = parse_filters(filters) if isinstance(filters, Mapping) else filters
+    return FilterSql(_sql(parsed, kind, values), values)
 
 
 def passing_or_all(filters: Mapping[str, Any] | None, kind: ItemKind) -> FilterSql:
@@ -122,22 +123,25 @@ def matching(condition: Condition, kind: ItemKind, first: int = 0) -> FilterSql:
     Its values are numbered from `first`.
     """
     values = _Values(first)
-    select, column = _SELECTS[kind].get(condition.name, (_BY_VALUE[kind], ""))
-    compared = _compared(column, condition, values) if column else _of_metadata(condition, values)
+    select, *columns = _SELECTS[kind].get(condition.name, (_BY_VALUE[kind],))
+    compared = " or ".join(_compared(column, condition, values) for column in columns)
+    compared = f"({compared})" if columns else _of_metadata(condition, values)
     return FilterSql(select.replace("true", compared), values)
 
 
 _BY_VALUE = {"events": SQL.events_by_value, "facts": SQL.facts_by_value}
-_SELECTS = {
+_SELECTS: dict[ItemKind, dict[str, tuple[str, ...]]] = {
     "events": {
         "session_id": (SQL.events_by_session, "sessions.session_id"),
         "topic": (SQL.events_by_turn, "turns.topic"),
+        "source": (SQL.events_by_turn, "turns.query_source", "turns.response_source"),
         "occurred_at": (SQL.events_by_turn, "turns.occurred_ms"),
     },
     "facts": {
         "session_id": (SQL.facts_by_session, "sessions.session_id"),
         "topic": (SQL.facts_by_turn, "turns.topic"),
-        "occurred_at": (SQL.facts_by_time, "stated.valid_from_ms"),
+        "source": (SQL.facts_by_field, "stated.source"),
+        "occurred_at": (SQL.facts_by_field, "stated.valid_from_ms"),
     },
 }
 
@@ -194,7 +198,7 @@ def _compared(column: str, condition: Condition, values: _Values) -> str:
 
 
 def passing_events(
-    context: Context, tx: Transaction, space: Row, filters: Mapping[str, Any]
+    context: Context, tx: Transaction, space: Row, filters: Filter
 ) -> npt.NDArray[np.bool_]:
     """Return which events of a space pass, by number: (events_made,) bool.
 
@@ -209,7 +213,7 @@ def passing_events(
         condition, is_negative = positive(part)
         return _fulfilling(context, tx, space, condition) ^ is_negative
 
-    return mask(parse_filters(filters))
+    return mask(filters)
 
 
 def _fulfilling(

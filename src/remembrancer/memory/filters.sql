@@ -34,7 +34,7 @@ select turns.id as id from events as turns where turns.account_id = :account_id 
 select stated.id as id from facts as stated join events as turns on turns.account_id = :account_id and turns.id = stated.event
 where stated.account_id = :account_id and stated.space_id = :space_id and true;
 
--- facts_by_time: The facts of a space by the time from which they hold; `true` stands for a condition on `stated.valid_from_ms`
+-- facts_by_field: The facts of a space by a field of their own; `true` stands for a condition on `stated`
 select stated.id as id from facts as stated where stated.account_id = :account_id and stated.space_id = :space_id and true;
 
 -- events_from: Of the turns that another statement selects, in place of `select 0 as id`, those from a row on

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..context import Context
+from ..protocol.sources import RANKS, TextSource
 from ..search import (
     EventText,
     IndexEntry,
@@ -97,10 +98,18 @@ def add_fact_keys(tx: Transaction, space_id: int, fact: int, text: str) -> list[
     return keys
 
 
+def wish_in(text: str, source: int) -> Instruction | None:
+    """Return the wish that a fact states. Only the user and the model state wishes.
+
+    `source` is the place of its source in the order of trust.
+    """
+    return standing_instruction(text) if source <= RANKS["model"] else None
+
+
 def wish_of(row: Row) -> Instruction | None:
-    """Return the instruction that a fact is; `row` has text, fact_kind and condition."""
+    """Return the instruction that a fact is; `row` has text, fact_kind, condition and source."""
     if row.fact_kind == 0:  # or stored before kinds were
-        return standing_instruction(row.text)
+        return wish_in(row.text, row.source)
     kind: Literal["instruction", "preference"] = (
         "instruction" if row.fact_kind == 1 else "preference"
     )
@@ -208,6 +217,14 @@ def passing_layers(
     )
     numbers = [number_of(row.id) for row in rows]
     return np.isin(view["event"] >> _KIND_BITS, numbers)
+
+
+def trusted_layers(
+    tx: Transaction, space: Row, view: IndexView, min_trust: TextSource
+) -> npt.NDArray[np.bool_]:
+    """Return which events of a layers view are at least this trusted: (size,) bool."""
+    rows = tx.all(SQL.trusted_layers, **_all_of(space.id), most=RANKS[min_trust])
+    return np.isin(view["event"] >> _KIND_BITS, [number_of(row.id) for row in rows])
 
 
 def layers_of(numbers: Any) -> Any:

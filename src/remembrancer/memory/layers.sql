@@ -31,7 +31,7 @@ from layer_index where account_id = :account_id and id >= :low and id < :high or
 
 -- layer_texts: Facts, L1s and newest maps by the ids of their index entries, a JSON array
 select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, summaries.text, maps.text) as text,
-    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, facts.metadata, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
+    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, facts.metadata, coalesce(facts.source, summaries.source, maps.source) as source, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
     coalesce(facts.valid_from_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
 left join facts on layer_index.kind not in (1, 2) and facts.account_id = :account_id and facts.id = layer_index.item
@@ -44,7 +44,7 @@ where layer_index.account_id = :account_id and layer_index.id in (select value f
 
 -- layer_texts [postgresql]: as an array, which makes the planner use the key whatever row count it expects
 select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, summaries.text, maps.text) as text,
-    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, facts.metadata, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
+    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, facts.metadata, coalesce(facts.source, summaries.source, maps.source) as source, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
     coalesce(facts.valid_from_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
 left join facts on layer_index.kind not in (1, 2) and facts.account_id = :account_id and facts.id = layer_index.item
@@ -119,3 +119,11 @@ union all
 select layer_index.id from layer_index join summaries on summaries.account_id = :account_id and summaries.id = layer_index.item
 where layer_index.account_id = :account_id and layer_index.id >= :low and layer_index.id < :high and layer_index.kind = 1
     and exists (select 1 from events where events.account_id = :account_id and events.session = summaries.session and 1 = 1);
+
+-- trusted_layers: The index entries of a space whose fact, L1 or map is as trusted as :most or more
+select layer_index.id from layer_index
+left join facts on layer_index.kind not in (1, 2) and facts.account_id = :account_id and facts.id = layer_index.item
+left join summaries on layer_index.kind = 1 and summaries.account_id = :account_id and summaries.id = layer_index.item
+left join maps on layer_index.kind = 2 and maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
+where layer_index.account_id = :account_id and layer_index.id >= :low and layer_index.id < :high
+    and coalesce(facts.source, summaries.source, maps.source) <= :most;

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..accounts.teams import is_author
 from ..context import Context, TeamMember
+from ..protocol.sources import may_replace
 from ..store import Row, Transaction, load_queries
 from .changes import Withdrawal, change, is_about, state_keys
 from .spaces import SQL as SPACES
@@ -105,14 +106,17 @@ def event_links(row: int, changes: Sequence[Row]) -> EventLinks:
 
 
 def link_changes(
-    tx: Transaction, *, space_id: int, event: int, message: str, occurred_ms: int
+    tx: Transaction, *, space_id: int, event: int, message: str, source: int, occurred_ms: int
 ) -> TurnLinks:
-    """Record what a turn (its row) is about, and link it with turns that it changes."""
+    """Record what a turn (its row) is about, and link it with turns that it changes.
+
+    `source` is the rank of who said the message.
+    """
     keys = sorted(state_keys(message))
     if keys:
         tx.run(SQL.add_keys, space_id=space_id, keys=_json(keys), event=event)
     related = related_turns(tx, keys, space_id=space_id, but=event)
-    return link_related(tx, event, related(), message, occurred_ms)
+    return link_related(tx, event, related(), message, source, occurred_ms)
 
 
 def related_turns(
@@ -144,12 +148,17 @@ def related_turns(
 
 
 def link_related(
-    tx: Transaction, event: int, related: Sequence[Row], message: str, occurred_ms: int
+    tx: Transaction,
+    event: int,
+    related: Sequence[Row],
+    message: str,
+    source: int,
+    occurred_ms: int,
 ) -> TurnLinks:
     """Link a turn (its row) with turns of which it gives another value for the same thing.
 
-    The one that occurred later is the newer one. Only the user's messages are compared; `related`
-    are the `related_turns`.
+    `source` is the rank of who said the message. The turn that occurred later is the newer one.
+    Only the messages are compared; `related` are the `related_turns`.
     """
     space_id = space_of(event)
     supersedes: list[str] = []
@@ -160,16 +169,18 @@ def link_related(
         replacement = change(*texts)
         if replacement is None:
             continue
+        ranks = (source, other.query_source) if is_older else (other.query_source, source)
+        certain = replacement.certain and may_replace(*ranks)
         older, newer = (other.id, event) if is_older else (event, other.id)
         tx.later(
             SQL.add_change,
             space_id=space_id,
             older=older,
             newer=newer,
-            certain=int(replacement.certain),
+            certain=int(certain),
         )
         if is_older:
-            (supersedes if replacement.certain else may_supersede).append(other.event_id)
+            (supersedes if certain else may_supersede).append(other.event_id)
     return TurnLinks(supersedes=supersedes, may_supersede=may_supersede[:HINTS_MAX])
 
 

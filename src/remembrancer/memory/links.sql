@@ -3,7 +3,7 @@ insert into event_keys (account_id, space_id, key, event)
 select :account_id, :space_id, value, :event from json_each(:keys) where true on conflict do nothing;
 
 -- related: The newest turns of a space, given by :space_id or else by :user_id, with one of these attributes, then those with one of these words, JSON arrays of keys
-select events.id, events.event_id, events.query, events.occurred_ms, events.metadata from (
+select events.id, events.event_id, events.query, events.query_source, events.occurred_ms, events.metadata from (
     select event, 0 as place from (
         select event from event_keys
         where account_id = :account_id and space_id = (select coalesce(cast(:space_id as bigint), (select id from spaces where account_id = :account_id and user_id = :user_id))) and key in (select value from json_each(:attributes))

@@ -61,7 +61,7 @@ update sessions set turns_without_cube = 0 where account_id = :account_id and id
 select sessions.session_id, sessions.turns, sessions.last_turn_ms, events.topic, events.query
 from sessions join events on events.account_id = :account_id and events.id = (
     select latest.id from events as latest where latest.account_id = :account_id and latest.session = sessions.id and latest.withdrawn_by is null
-        and latest.flags not like '%machine\_notice%' escape '\' and (latest.query <> '' or latest.topic is not null) order by latest.created_ms desc, latest.id desc limit 1
+        and latest.query_source <= :rank and latest.flags not like '%machine\_notice%' escape '\' and (latest.query <> '' or latest.topic is not null) order by latest.created_ms desc, latest.id desc limit 1
 )
 where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
@@ -71,15 +71,11 @@ select sessions.session_id, sessions.turns, sessions.last_turn_ms, newest.topic,
 from sessions cross join lateral (
     select events.topic, events.query from events
     where events.account_id = :account_id and events.session = sessions.id and events.withdrawn_by is null
-        and events.flags not like '%machine\_notice%' escape '\' and (events.query <> '' or events.topic is not null)
+        and events.query_source <= :rank and events.flags not like '%machine\_notice%' escape '\' and (events.query <> '' or events.topic is not null)
     order by events.created_ms desc, events.id desc limit 1
 ) as newest
 where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
-
--- add_event: Store the text of a turn
-insert into events (account_id, id, event_id, session, step, topic, query, response, flags, twin, repeats, occurred_ms, occurred_offset, created_ms, expires_ms, metadata)
-values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :twin, :repeats, :occurred_ms, :occurred_offset, :created_ms, :expires_ms, :metadata);
 
 -- first_alike: The first event of a space with the same twin, in one session if :session is not null
 select id from events
@@ -109,20 +105,20 @@ select events.event_id, sessions.session_id, events.topic, events.query, events.
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session where events.account_id = :account_id and events.id = :id;
 
 -- hits: Events by their row ids, a JSON array: one query instead of one for each event
-select id, event_id, topic, query, response, flags, occurred_ms, created_ms, metadata, (
+select id, event_id, topic, query, response, flags, occurred_ms, created_ms, metadata, query_source, response_source, (
     select session_id from sessions where sessions.account_id = :account_id and sessions.id = events.session
 ) as session_id
 from events where account_id = :account_id and id in (select value from json_each(:ids));
 
 -- hits [postgresql]: as an array, which makes the planner use the key whatever row count it expects
-select id, event_id, topic, query, response, flags, occurred_ms, created_ms, metadata, (
+select id, event_id, topic, query, response, flags, occurred_ms, created_ms, metadata, query_source, response_source, (
     select session_id from sessions where sessions.account_id = :account_id and sessions.id = events.session
 ) as session_id
 from events where account_id = :account_id and id = any (array(select cast(value as bigint) from json_each(:ids)));
 
 -- event_by_id: One event of an account by its public id
 select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
-    events.occurred_ms, events.occurred_offset, events.created_ms, events.metadata
+    events.occurred_ms, events.occurred_offset, events.created_ms, events.metadata, events.query_source, events.response_source
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 where events.account_id = :account_id and events.event_id = :event_id;
 

@@ -19,6 +19,7 @@ from ..protocol.cubes import CubeMade
 from ..protocol.errors import InvalidRequest
 from ..protocol.memory import Receipt, Remembered, Turn
 from ..protocol.notices import is_notice
+from ..protocol.sources import USUAL, TextSource, TurnSource, least
 from ..protocol.text import is_placeholder, says_nothing
 from ..search import EventText, IndexEntry, index_entries
 from ..store import Row, Transaction
@@ -89,7 +90,7 @@ def prepare_parts(context: Context, turn: Turn) -> PreparedParts:
         text = EventText(
             query=query or "", response=response or "", topic=topic, occurred_ms=occurred_ms
         )
-        read = read_new_turn(context, text, flags["turn"])
+        read = read_new_turn(context, text, flags["turn"], turn.source)
     said = {
         "l1_summary": None if is_placeholder(turn.l1_summary) else turn.l1_summary,
         "l2_map": None if is_placeholder(turn.l2_map) else turn.l2_map,
@@ -423,6 +424,13 @@ class _TurnWrite:
         elif self.turn.l2_map is not None:
             self._skip("l2_map")
 
+    @property
+    def _source(self) -> TextSource:
+        """The source of what the model derives from the turn."""
+        sides = self.turn.source if self.parts.read is None else self.parts.read.source
+        known = sides if isinstance(sides, TurnSource) else USUAL
+        return least("model", known.query, known.response)
+
     def _store_fact(self, session: Row) -> None:
         text = self.parts.texts["critical"]
         if text is None:
@@ -441,6 +449,7 @@ class _TurnWrite:
         fact = NewFact(
             text=text,
             entry=self.parts.layer_entries["critical"],
+            source=self._source,
             # A client's clock may be ahead; what it states now holds now.
             valid_from_ms=min(milliseconds(self.turn.occurred_at, now_ms), now_ms),
             session=session.id,
@@ -468,7 +477,7 @@ class _TurnWrite:
             )
         # Read again, because the turn was just counted.
         session = self.tx.one(SQL.session_of, space_id=space_id, session_id=self.turn.session_id)
-        cubes.check_evidence(self.tx, self.caller, prepared.lesson.evidence)
+        source = cubes.check_evidence(self.tx, self.caller, prepared.lesson.evidence)
         existing = cubes.find_equal(self.tx, session=session.id, lesson=prepared.lesson)
         if existing is not None:
             self._add_receipt("cube", "known", existing.cube_id)
@@ -480,8 +489,10 @@ class _TurnWrite:
             )
             self._add_receipt("cube", "skipped", detail=reason)
             return reason
-        if self.event_id and prepared.lesson.evidence == NO_EVIDENCE:
-            prepared = replace(prepared, lesson=replace(prepared.lesson, evidence=self.event_id))
+        lesson = replace(prepared.lesson, source=least(source, self._source))
+        if self.event_id and lesson.evidence == NO_EVIDENCE:
+            lesson = replace(lesson, evidence=self.event_id)
+        prepared = replace(prepared, lesson=lesson)
         stored = cubes.propose(
             self.context,
             self.tx,

@@ -13,6 +13,7 @@ from typing import Any
 from ..accounts import space_user_id
 from ..context import Caller, Context
 from ..protocol.errors import InvalidRequest
+from ..protocol.sources import SOURCES, TurnSource
 from ..search import (
     EntryBatch,
     EventText,
@@ -237,6 +238,11 @@ def read_metadata(column: str | None) -> dict[str, Any] | None:
 def write_metadata(metadata: Mapping[str, Any] | None) -> str | None:
     """Return the column of a row with the metadata of a turn or a fact; null for none."""
     return json.dumps(metadata, ensure_ascii=False) if metadata else None
+
+
+def read_sides(row: Row) -> TurnSource:
+    """Return who the sides of a turn come from; `row` has query_source and response_source."""
+    return TurnSource(query=SOURCES[row.query_source], response=SOURCES[row.response_source])
 
 
 def revised(tx: Transaction, space_id: int) -> ErasedEvents:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 from . import limits
 from .line import CubeKind, says_none
 from .message import ABSENT_IF_NONE, Body, Detail, Id, Message, Misfit, OrAbsent
+from .sources import ItsSource
 from .text import UNLABELLED, Saying, Telling, Text
 
 # --- The kind of a cube as clients write it: under one of two names, in any case -------------
@@ -207,6 +208,7 @@ class SharedCube(Message):
     """Rules."""
     evidence: str
     """Evidence of the author: an event_id of theirs, or a label."""
+    source: ItsSource
     score: Annotated[float, Field(ge=0, le=1)]
     """0..1, higher is better."""
     note: str

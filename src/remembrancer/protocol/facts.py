@@ -21,6 +21,7 @@ from .message import (
     example,
 )
 from .search import Author
+from .sources import ItsSource, TextSource
 from .text import Moment, Telling
 
 FactStatus = Literal["current", "superseded", "expired", "removed"]
@@ -38,6 +39,7 @@ class Fact(Message):
     fact_id: _FactId
     text: str | None
     """The fact; null once its text is erased."""
+    source: ItsSource
     status: FactStatus
     """`current`: it holds. `superseded`: another fact took its place. `expired`: its time is over.
     `removed`: it was deleted."""
@@ -133,6 +135,8 @@ class FactAdd(Body):
     """Session whose user to use if `user_id` is missing."""
     text: FactText
     """The fact, as one statement."""
+    source: TextSource = "user"
+    """Who states it: `user`, `model`, `tool`, `file`, `import` or `other`."""
     valid_from: Annotated[Moment | None, Field(description=f"{_FROM} Default: now.")] = None
     valid_to: Annotated[Moment | None, Field(description=_TO)] = None
     expires_at: Annotated[Moment | None, Field(description=_EXPIRES)] = None

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, WithJs
 
 from . import limits
 from .message import ABSENT_IF_NONE
+from .sources import RANKS, SOURCES, TextSource
 from .text import Moment
 
 Scalar: TypeAlias = str | int | float | bool
@@ -26,7 +27,12 @@ Operator: TypeAlias = Literal[
 ]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 COMPARISONS = frozenset({"gt", "gte", "lt", "lte"})
-OWN_NAMES = ("session_id", "topic", "occurred_at")  # fields of a turn, not of its metadata
+OWN_NAMES = (
+    "session_id",
+    "topic",
+    "source",
+    "occurred_at",
+)  # fields of a turn, not of its metadata
 _COMBINATIONS: dict[str, Literal["and", "or", "not"]] = {
     "and": "and", "or": "or", "not": "not",
     "AND": "and", "OR": "or", "NOT": "not",  # as mem0 writes them; NOT takes a list there
@@ -113,7 +119,8 @@ StoredMetadata = Annotated[
 class Condition:
     """One condition on a field of a turn or a key of its metadata.
 
-    `value` is a list for `in` and `nin`, a bool for `exists`, ms since 1970 for `occurred_at`.
+    `value` is a list for `in` and `nin`, a bool for `exists`, ms since 1970 for `occurred_at`, a
+    place in the order of trust for `source`.
     """
 
     name: str
@@ -138,6 +145,16 @@ def parse_filters(filters: Mapping[str, Any]) -> Filter:
     if sum(1 for _ in conditions(read)) > limits.FILTER_CONDITIONS_MAX:
         raise ValueError(f"filters have more than {limits.FILTER_CONDITIONS_MAX} conditions")
     return read
+
+
+def of_search(filters: Mapping[str, Any] | None, min_trust: TextSource | None) -> Filter:
+    """Return the filter of a search that names filters, a least trust, or both."""
+    parts = [] if filters is None else [parse_filters(filters)]
+    if min_trust is not None:
+        # Of a turn, a condition holds if it holds for either side.
+        weaker = Condition("source", "gt", RANKS[min_trust])
+        parts.append(Combination("not", (weaker,)))
+    return Combination("and", tuple(parts))
 
 
 def conditions(filters: Filter) -> Iterator[Condition]:
@@ -205,6 +222,10 @@ def _operand(name: str, operator: Operator, value: Any) -> Any:
             return round(_moment.validate_python(value).timestamp() * 1000)
         except ValidationError:
             raise ValueError("occurred_at is compared with a time in RFC 3339") from None
+    if name == "source":
+        if operator in COMPARISONS or operator == "contains" or value not in SOURCES:
+            raise ValueError(f"source is, or is one of, {', '.join(SOURCES)}")
+        return RANKS[value]
     is_text = _is_text(value)
     if (name in OWN_NAMES or operator == "contains") and not is_text:
         raise ValueError(
@@ -286,7 +307,7 @@ ItsMetadata = Annotated[
 OnlyPassing = Annotated[
     Filters | None,
     Field(
-        description="Only what passes these conditions on metadata, `session_id`, `topic` and "
-        "`occurred_at`."
+        description="Only what passes these conditions on metadata, `session_id`, `topic`, "
+        "`source` and `occurred_at`."
     ),
 ]

@@ -23,6 +23,7 @@ from .message import (
     example,
 )
 from .search import Author, EventId, Occurred
+from .sources import OfSides, TurnSource
 from .text import UNLABELLED, Moment, Text, is_placeholder, says_nothing
 
 # --- Messages of remember and events ---------------------------------------------------------
@@ -47,6 +48,7 @@ class TurnText(Body):
     """Topic: a word or a line."""
     occurred_at: Moment | None = None
     """Time the turn belongs to (RFC 3339). Default: now."""
+    source: OfSides = None
     metadata: OfTurn = None
 
     @model_validator(mode="after")
@@ -88,6 +90,7 @@ class Turn(Body):
     """Topic of the turn: a word or a line."""
     occurred_at: Moment | None = None
     """Time the turn belongs to (RFC 3339). Default: now."""
+    source: OfSides = None
     metadata: OfTurn = None
     expires_at: Expires = None
     user_id: Id | None = None
@@ -296,6 +299,8 @@ class Event(Message):
     """The response, complete."""
     raw_dialogue: str
     """Both sides of the turn, word for word, each with its role."""
+    source: TurnSource
+    """Who its sides come from."""
     flags: list[str]
     """Flags: `instruction_like`, `secret`, `machine_notice`, `near_duplicate`. Usually empty."""
     occurred_at: Occurred
@@ -452,6 +457,8 @@ class ListedEvent(Message):
     """The user's message, complete."""
     response: str
     """The response, complete."""
+    source: TurnSource
+    """Who its sides come from."""
     flags: list[str]
     """Flags, as in the event's detail."""
     occurred_at: Occurred

@@ -13,6 +13,7 @@ from .cubes import SharedCube
 from .filters import ItsMetadata, OnlyPassing
 from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, OrAbsent, example
 from .pasted import PRIVATE
+from .sources import ItsSource, TextSource, TurnSource
 from .text import Moment, Text
 
 # --- The reasons for a hit as one line of plain text -----------------------------------------
@@ -140,6 +141,9 @@ class MemoryQuery(Body):
     before: Moment | None = None
     """Only events that occurred before this time (RFC 3339)."""
     filters: OnlyPassing = None
+    min_trust: TextSource | None = None
+    """Only what comes from this source or a more trusted one, in every layer: `user`, `model`,
+    `tool`, `file`, `import`, `other`. A turn is as trusted as its less trusted side."""
     project: ProjectName = None
     as_of: AsOf = None
     layers: Annotated[list[LayerName] | None, Field(min_length=1, max_length=4)] = None
@@ -158,7 +162,7 @@ class MemoryQuery(Body):
         Annotated[list[Id], Field(max_length=limits.TEAMS_SEARCHED_MAX)] | Literal["all"] | None
     ) = None
     """Teams whose memory to search together with one's own, by id or name, or `all`. Every part of
-    the answer has its `source`. Not together with `team`."""
+    the answer names its `memory`. Not together with `team`."""
 
 
 class Author(Message):
@@ -170,7 +174,7 @@ class Author(Message):
     """User of that account."""
 
 
-class MemorySource(Message):
+class MemoryName(Message):
     """The memory that holds a part of an answer."""
 
     team_id: str | None
@@ -181,8 +185,8 @@ class MemorySource(Message):
     """Who wrote it, for the turns and facts of a team."""
 
 
-ItsSource = Annotated[
-    MemorySource | None,
+ItsMemory = Annotated[
+    MemoryName | None,
     ABSENT_IF_NONE,
     Field(description="Memory that holds it, where the request names a team."),
 ]
@@ -215,6 +219,8 @@ class Hit(Message):
     """The user's message, or the matching part of it."""
     response: str
     """The response, or the matching part of it."""
+    source: TurnSource
+    """Who its sides come from."""
     occurred_at: Occurred
     created_at: Created
     metadata: ItsMetadata = None
@@ -229,7 +235,7 @@ class Hit(Message):
     """Events whose value it may replace; no hit is moved because of it."""
     why: list[Signal]
     """Signals that found the event."""
-    source: ItsSource = None
+    memory: ItsMemory = None
 
 
 class FactHit(Message):
@@ -239,6 +245,7 @@ class FactHit(Message):
     """Identifier of the fact."""
     text: str
     """The fact."""
+    source: ItsSource
     status: Literal["current", "superseded"]
     """`current`: it holds. `superseded`: another fact took its place."""
     valid_from: str
@@ -252,7 +259,7 @@ class FactHit(Message):
     metadata: ItsMetadata = None
     score: Annotated[float, Field(ge=0, le=1)]
     """0..1, higher is better."""
-    source: ItsSource = None
+    memory: ItsMemory = None
 
 
 class InstructionHit(Message):
@@ -262,6 +269,7 @@ class InstructionHit(Message):
     """Identifier of the instruction."""
     text: str
     """The instruction, in the words it was stored in."""
+    source: ItsSource
     kind: Literal["instruction", "preference"] = "instruction"
     """An order, or a taste."""
     condition: str | None
@@ -269,7 +277,7 @@ class InstructionHit(Message):
     event_id: str | None
     """Event id of the turn it came with, if there is one."""
     metadata: ItsMetadata = None
-    source: ItsSource = None
+    memory: ItsMemory = None
 
 
 class SummaryHit(Message):
@@ -285,9 +293,10 @@ class SummaryHit(Message):
     """Topic, if it has one."""
     text: str
     """The summary, or the part of it that fits best."""
+    source: ItsSource
     score: Annotated[float, Field(ge=0, le=1)]
     """0..1, higher is better."""
-    source: ItsSource = None
+    memory: ItsMemory = None
 
 
 class OpenTask(Message):

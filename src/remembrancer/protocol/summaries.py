@@ -31,6 +31,7 @@ from .search import (
     ProjectName,
     SummaryHit,
 )
+from .sources import ItsSource
 from .text import Telling, Text
 
 MadeBy = Literal["headlines", "model"]
@@ -182,6 +183,7 @@ class MapVersion(Message):
     made_by: str
     """`agent`; `headlines`: sentences of the L1s; `model`: lines of a model, and headlines; `note`:
     an agent's text that does not count as the map."""
+    source: ItsSource
     created_at: Created
 
 

@@ -27,6 +27,7 @@ from remembrancer.protocol.cubes import CubeMade, CubeVoted, SharedCube, Votes
 from remembrancer.protocol.memory import Remembered
 from remembrancer.protocol.seal import render
 from remembrancer.protocol.search import Hit, MemoryAnswer
+from remembrancer.protocol.sources import USUAL
 from remembrancer.protocol.summaries import MapUpdated, StartPack, StartParts
 
 SEAL = render(7)
@@ -51,6 +52,7 @@ HIT = Hit(
     topic=None,
     query="When does the ferry leave?",
     response="At 9:40.",
+    source=USUAL,
     occurred_at="2026-03-01T00:00:00.000Z",
     created_at="2026-03-01T00:00:00.000Z",
     score=0.9,
@@ -73,6 +75,7 @@ def cube(cube_id: str = "c_1", note: str = "new: rate it") -> SharedCube:
         essence="They are late.",
         rules_markdown="- MUST wait",
         evidence="docs",
+        source="model",
         score=0.5,
         note=note,
     )

@@ -65,6 +65,7 @@ def test_a_fact_replaces_only_one_that_the_turn_was_shown() -> None:
     shown = {
         "fact_id": "f_0123456789abc",
         "text": "Ada likes coffee.",
+        "source": "user",
         "status": "current",
         "valid_from": "2026-01-01T00:00:00Z",
         "event_id": None,

@@ -43,6 +43,7 @@ def test_a_fact_that_the_search_returns_is_not_repeated() -> None:
     hit = FactHit(
         fact_id="f_1",
         text=ALLERGY,
+        source="user",
         status="current",
         valid_from="2026-01-01T00:00:00.000Z",
         event_id=None,

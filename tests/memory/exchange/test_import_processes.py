@@ -43,6 +43,7 @@ def source(tmp_path: Path) -> Path:
             "query": f"Which ferry leaves on day {number % 200}?"
             + f" Never use emoji in letter {number}." * (number % 50 == 0),
             "response": f"The one to Elba at {number % 24}:40 from pier {number % 7}.",
+            "source": {"query": "user", "response": "model"},
             "user_id": "ada",
             "session_id": f"day-{number // 50}",
             "occurred_at": f"2026-05-01T10:{number % 60:02}:00Z",

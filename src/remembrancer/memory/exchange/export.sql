@@ -16,7 +16,7 @@ from sessions where account_id = :account_id and space_id = :space_id and id > :
 select events.id, events.event_id, (
         select session_id from sessions where sessions.account_id = :account_id and sessions.id = events.session
     ) as session_id, events.step, events.topic, events.query, events.response, events.flags,
-    events.occurred_ms, events.occurred_offset, events.created_ms, events.metadata, events.superseded_by is not null as superseded,
+    events.occurred_ms, events.occurred_offset, events.created_ms, events.metadata, events.query_source, events.response_source, events.superseded_by is not null as superseded,
     revisions.event_id as superseded_by, events.expires_ms, events.pinned, events.withdrawn_by is not null as withdrawn,
     looks.passed, looks.failed, looks.last_passed, looks.looked_ms
 from events
@@ -51,7 +51,7 @@ with page as materialized (
     select * from facts where facts.account_id = :account_id and facts.space_id = :space_id and facts.id > :after order by facts.id limit :most
 )
 select page.id, page.fact_id, sessions.session_id, events.event_id, page.text, page.status, page.kind, page.condition, page.origin as recognised,
-    page.pinned, page.valid_from_ms, page.valid_to_ms, page.expires_ms, newer.fact_id as superseded_by, page.uses, page.used_ms, page.created_ms, page.metadata
+    page.pinned, page.valid_from_ms, page.valid_to_ms, page.expires_ms, newer.fact_id as superseded_by, page.uses, page.used_ms, page.created_ms, page.metadata, page.source
 from page
 left join sessions on sessions.account_id = :account_id and sessions.id = page.session
 left join events on events.account_id = :account_id and events.id = page.event
@@ -60,12 +60,12 @@ order by page.id;
 
 -- summaries_page: L1s of a space after an id
 select summaries.id, summaries.l1_id, sessions.session_id, summaries.topic, summaries.text, summaries.message_count, summaries.turns,
-    summaries.ratio, summaries.created_ms
+    summaries.ratio, summaries.source, summaries.created_ms
 from summaries join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
 where summaries.account_id = :account_id and summaries.space_id = :space_id and summaries.id > :after order by summaries.id limit :most;
 
 -- maps_page: Versions of the map of a space after a version
-select version as id, version, text, l1_count, made_by, created_ms
+select version as id, version, text, l1_count, made_by, source, created_ms
 from maps where account_id = :account_id and space_id = :space_id and version > :after order by version limit :most;
 
 -- memory_files_page: Versions of the memory files of a space after an id
@@ -78,7 +78,7 @@ from prompts where account_id = :account_id and user_id > :after order by user_i
 
 -- cubes_page: Cubes of an account after an id
 select cubes.id, cubes.cube_id, cubes.user_id, cubes.for_account, sessions.session_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence,
-    cubes.model, cubes.status, cubes.useful, cubes.useless, cubes.created_ms, cubes.expires_ms, served.cube_id as merged_into
+    cubes.model, cubes.source, cubes.status, cubes.useful, cubes.useless, cubes.created_ms, cubes.expires_ms, served.cube_id as merged_into
 from cubes
 left join cubes as served on served.id = cubes.merged_into
 left join sessions on sessions.account_id = :account_id and sessions.id = cubes.session

@@ -17,6 +17,7 @@ from pathlib import Path
 from ...accounts import require_write, space_user_id
 from ...accounts.usage import count_at_once
 from ...context import Caller, Context
+from ...protocol.sources import TextSource, TurnSource
 from ...search import EntryMaker, EventText, IndexEntry
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
@@ -57,6 +58,7 @@ class ImportedTurn:
     text: EventText
     occurred_offset: int  # minutes east of UTC
     flags: tuple[str, ...]  # set while screening its texts
+    source: TurnSource | TextSource
     metadata: str | None = None  # as it is stored
     second_origin: str | None = None  # if another turn has `origin`; None: no other can have it
 
@@ -231,7 +233,9 @@ class _Batch:
 def _read(context: Context, batch: _Batch) -> list[ReadTurn | IndexEntry]:
     """Return the new turns of a batch, and the entries of its facts."""
     return [
-        read_turn(context, record.text, entry) if isinstance(record, ImportedTurn) else entry
+        read_turn(context, record.text, entry, record.source)
+        if isinstance(record, ImportedTurn)
+        else entry
         for record, entry in zip(batch.new, batch.entries(), strict=True)
     ]
 
@@ -360,6 +364,7 @@ def _write_fact(
     fact = NewFact(
         text=record.text,
         entry=entry,
+        source="import",
         valid_from_ms=record.valid_from_ms,
         valid_to_ms=record.valid_to_ms,
         metadata=record.metadata,
@@ -399,6 +404,7 @@ def _imported_turn(
         text=with_spoken(text),
         occurred_offset=offset_minutes(record.occurred_at),
         flags=intake.flags,
+        source=record.source,
         metadata=metadata,
         second_origin=digest(record.origin, record.session_id, record.query, record.response)
         if record.has_given_id

@@ -14,6 +14,7 @@ from ...protocol.files import memory_path
 from ...protocol.filters import Metadata
 from ...protocol.line import CubeKind
 from ...protocol.message import Described, Id, Topic
+from ...protocol.sources import TextSource
 from ...protocol.text import Moment, Text
 
 FORMAT: Literal["remembrancer-export"] = "remembrancer-export"
@@ -129,6 +130,10 @@ class EventRecord(Record):
     """The user's message."""
     response: Text
     """The answer."""
+    query_source: TextSource = "user"
+    """Who the message comes from. Since version 2."""
+    response_source: TextSource = "model"
+    """Who the answer comes from. Since version 2."""
     flags: list[Flag]
     """Warnings such as `secret`; the import adds its own."""
     occurred_at: Moment
@@ -191,6 +196,8 @@ class FactRecord(Record):
     """Other turns that stated it."""
     text: Text
     """Its wording; empty once it was erased."""
+    source: TextSource = "user"
+    """Who it comes from. Since version 2."""
     status: FactStatus
     """State of its life."""
     kind: Literal["fact", "instruction", "preference"]
@@ -244,6 +251,8 @@ class SummaryRecord(Record):
     """Topic."""
     text: Annotated[Text, Field(min_length=1)]
     """The summary."""
+    source: TextSource = "model"
+    """Who it comes from. Since version 2."""
     message_count: Number | None
     """Messages, as its agent counted."""
     turns: Number
@@ -266,6 +275,8 @@ class MapRecord(Record):
     """Number of the version."""
     text: Text
     """The map."""
+    source: TextSource = "model"
+    """Who it comes from. Since version 2."""
     l1_count: Number
     """L1s of the user at that time."""
     made_by: Literal["agent", "headlines", "model", "note"]
@@ -350,6 +361,8 @@ class CubeRecord(Record):
     """Its rules, in Markdown."""
     evidence: Text
     """An event_id, or a label."""
+    source: TextSource = "model"
+    """Who it comes from. Since version 2."""
     model: Text | None
     """Model that wrote it."""
     status: Literal["private", "published", "trusted", "retired"]

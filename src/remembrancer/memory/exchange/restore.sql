@@ -116,8 +116,8 @@ where account_id = :account_id and id = :session and turns < (
 update spaces set events_made = events_made + :count where account_id = :account_id and id = :space_id returning events_made - :count as number;
 
 -- add_event: Store the text of a turn
-insert into events (account_id, id, event_id, session, step, topic, query, response, flags, occurred_ms, occurred_offset, created_ms, superseded_by, expires_ms, pinned, withdrawn_by, twin, repeats, metadata)
-values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :occurred_ms, :occurred_offset, :created_ms, :superseded_by, :expires_ms, :pinned, :withdrawn_by, :twin, :repeats, :metadata);
+insert into events (account_id, id, event_id, session, step, topic, query, response, flags, occurred_ms, occurred_offset, created_ms, superseded_by, expires_ms, pinned, withdrawn_by, twin, repeats, metadata, query_source, response_source)
+values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :occurred_ms, :occurred_offset, :created_ms, :superseded_by, :expires_ms, :pinned, :withdrawn_by, :twin, :repeats, :metadata, :query_source, :response_source);
 
 -- withdrawn_in: Name the turn in which the user took back some withdrawn turns of a space, whose identifiers are a JSON array
 update events set withdrawn_by = :by where account_id = :account_id and id >= :low and id < :high and withdrawn_by is not null
@@ -140,9 +140,9 @@ select id from events where account_id = :account_id and event_id = :event_id;
 
 -- add_fact: Store a fact with its life
 insert into facts (account_id, fact_id, space_id, session, event, text, status, kind, condition, origin, pinned,
-    valid_from_ms, valid_to_ms, expires_ms, uses, used_ms, created_ms, metadata)
+    valid_from_ms, valid_to_ms, expires_ms, uses, used_ms, created_ms, metadata, source)
 values (:account_id, :fact_id, :space_id, :session, :event, :text, :status, :kind, :condition, :origin, :pinned,
-    :valid_from_ms, :valid_to_ms, :expires_ms, :uses, :used_ms, :created_ms, :metadata)
+    :valid_from_ms, :valid_to_ms, :expires_ms, :uses, :used_ms, :created_ms, :metadata, :source)
 returning id;
 
 -- fact_row: The row id of a fact
@@ -152,12 +152,12 @@ select id from facts where account_id = :account_id and fact_id = :fact_id;
 update facts set superseded_by = :newer where account_id = :account_id and fact_id = :source and status = 1 and superseded_by is null and id <> :newer;
 
 -- add_l1: Store an L1
-insert into summaries (account_id, l1_id, space_id, session, topic, text, message_count, turns, ratio, created_ms)
-values (:account_id, :l1_id, :space_id, :session, :topic, :text, :message_count, :turns, :ratio, :created_ms) returning id;
+insert into summaries (account_id, l1_id, space_id, session, topic, text, message_count, turns, ratio, created_ms, source)
+values (:account_id, :l1_id, :space_id, :session, :topic, :text, :message_count, :turns, :ratio, :created_ms, :source) returning id;
 
 -- add_map: Store a version of a map
-insert into maps (account_id, space_id, version, text, l1_count, made_by, created_ms)
-values (:account_id, :space_id, :version, :text, :l1_count, :made_by, :created_ms);
+insert into maps (account_id, space_id, version, text, l1_count, made_by, created_ms, source)
+values (:account_id, :space_id, :version, :text, :l1_count, :made_by, :created_ms, :source);
 
 -- note_mapped: Let the map of a space cover at least this many of its L1s
 update spaces set l1_mapped = case when :l1_mapped > l1_count then l1_count else :l1_mapped end

@@ -230,7 +230,12 @@ def _add_event(write: RestoreWrite, record: EventRecord, entries: Entries) -> st
         add_index(tx, row, session, columns["occurred_ms"], entry)
         message = "" if entry.is_machine_notice else without_notices(record.query)
         link_changes(
-            tx, space_id=space_id, event=row, message=message, occurred_ms=columns["occurred_ms"]
+            tx,
+            space_id=space_id,
+            event=row,
+            message=message,
+            source=columns["query_source"],
+            occurred_ms=columns["occurred_ms"],
         )
     if record.withdraws:
         space = {"low": row_id(space_id, 0), "high": row_id(space_id + 1, 0)}
@@ -388,7 +393,7 @@ def note_maps(write: RestoreWrite, *, users: Sequence[UserRecord]) -> None:
 # --- Cubes ----------------------------------------------------------------------------------------
 
 
-_LESSON = ("kind", "topic", "essence", "rules", "evidence", "model", "for_account")
+_LESSON = ("kind", "topic", "essence", "rules", "evidence", "model", "for_account", "source")
 
 
 def _begin_cubes(

@@ -1,7 +1,8 @@
 """Records of an export and rows of the store: a field has the column of its name.
 
 A time such as `created_at` or `valid_from` has the column `created_ms` or `valid_from_ms`, a
-boolean is 0 or 1, flags are words with commas between, and metadata is JSON.
+boolean is 0 or 1, flags are words with commas between, metadata is JSON, a source
+is its rank.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import AwareDatetime
 
+from ...protocol.sources import RANKS, SOURCES
 from ...store import Row
 from ..spaces import flag_names, milliseconds, read_metadata, write_metadata
 from .records import Record
@@ -35,6 +37,8 @@ def record_of(model: type[AnyRecord], row: Row, **fields: Any) -> AnyRecord:
             values[name] = flag_names(columns[name])
         elif name == "metadata":
             values[name] = read_metadata(columns[name])
+        elif name.endswith("source"):
+            values[name] = SOURCES[columns[name]]
         else:
             values[name] = bool(columns[name]) if name in booleans else columns[name]
     return model.model_validate(values)
@@ -52,6 +56,8 @@ def columns_of(record: Record) -> dict[str, Any]:
             columns[name] = ",".join(value)
         elif name == "metadata":
             columns[name] = write_metadata(value)
+        elif name.endswith("source"):
+            columns[name] = RANKS[value]
         else:
             columns[name] = int(value) if name in booleans else value
     return columns

@@ -12,12 +12,12 @@ from ...accounts.teams import require_fact_author
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
 from ...protocol.facts import FactAdd, FactChange, FactRemoved, FactStored
+from ...protocol.sources import SOURCES
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction
 from ..filters import change_metadata
-from ..instructions import standing_instruction
 from ..intake import Intake, OnlyEchoedText
-from ..layers import add_fact_keys, drop_layer, fact_layer, layer_entry, move_layer
+from ..layers import add_fact_keys, drop_layer, fact_layer, layer_entry, move_layer, wish_in
 from ..spaces import SQL as SPACES
 from ..spaces import ErasedEvents, future_ms, milliseconds, update_index
 from .listing import read_facts
@@ -57,6 +57,7 @@ def add_fact(
     fact = NewFact(
         text=text,
         entry=layer_entry(context, text),
+        source=request.source,
         valid_from_ms=milliseconds(request.valid_from, now_ms),
         valid_to_ms=None if request.valid_to is None else milliseconds(request.valid_to, 0),
         expires_ms=future_ms(context, request.expires_at),
@@ -130,7 +131,8 @@ def change_fact(
             if request.valid_to is None and (row.valid_to_ms or now_ms + 1) <= now_ms:
                 times["valid_to_ms"] = None  # the new wording begins after the old one ended
             kept = row.metadata if request.metadata is None else metadata
-            new = NewFact(text=text, entry=entry, pinned=pinned, metadata=kept, **times)
+            fields = {**times, "pinned": pinned, "metadata": kept}
+            new = NewFact(text=text, entry=entry, source=SOURCES[row.source], **fields)
             stored = store_fact(context, tx, caller, row.space_id, new, replaces=row)
         return _answer(tx, caller, stored, row.user_id, intake.notice, now_ms)
 
@@ -201,7 +203,7 @@ def _revive(tx: Transaction, row: Row) -> None:
         raise FactNotCurrent("Another current fact has the same text.")
     tx.run(SQL.revive_fact, id=row.id)
     add_fact_keys(tx, row.space_id, row.id, row.text)
-    move_layer(tx, item=row.id, layer=fact_layer(standing_instruction(row.text)))
+    move_layer(tx, item=row.id, layer=fact_layer(wish_in(row.text, row.source)))
 
 
 def _screened(context: Context, text: str) -> tuple[Intake, str]:

@@ -1,47 +1,50 @@
--- renew_equal: Let the current fact with this text expire if its time is over, so that it can be stored again; let one that was recognised be stated if :stated is 1
-update facts set origin = case when :stated = 1 then 0 else origin end,
+-- renew_equal: Let the current fact with this text expire if its time is over, so that it can be stored again; let one that was recognised be stated if :stated is 1, and be as trusted as the more trusted of its sources
+update facts set origin = case when :stated = 1 then 0 else origin end, source = case when :source < source then :source else source end,
     status = case when expires_ms <= :now_ms or valid_to_ms <= :now_ms then 2 else status end
 where account_id = :account_id and space_id = :space_id and text = :text and status = 0
-    and (expires_ms <= :now_ms or valid_to_ms <= :now_ms or (:stated = 1 and origin = 1));
+    and (expires_ms <= :now_ms or valid_to_ms <= :now_ms or (:stated = 1 and origin = 1) or :source < source);
 
 -- add_fact: Store a critical fact, unless the space has it
-insert into facts (account_id, fact_id, space_id, session, event, text, kind, condition, origin, pinned, valid_from_ms, valid_to_ms, expires_ms, key_id, metadata, created_ms)
-values (:account_id, :fact_id, :space_id, :session, :event, :text, :kind, :condition, :origin, :pinned, :valid_from_ms, :valid_to_ms, :expires_ms, :key_id, :metadata, :now_ms)
+insert into facts (account_id, fact_id, space_id, session, event, text, kind, condition, origin, pinned, valid_from_ms, valid_to_ms, expires_ms, key_id, metadata, source, created_ms)
+values (:account_id, :fact_id, :space_id, :session, :event, :text, :kind, :condition, :origin, :pinned, :valid_from_ms, :valid_to_ms, :expires_ms, :key_id, :metadata, :source, :now_ms)
 on conflict do nothing returning id, fact_id;
 
 -- equal_fact: The current fact of a space with this text
-select id, fact_id, event, metadata from facts
+select id, fact_id, event, kind, metadata from facts
 where account_id = :account_id and space_id = :space_id and text = :text and status = 0;
 
 -- add_source: Record another turn that stated a fact
 insert into fact_sources (account_id, fact, event) values (:account_id, :fact, :event) on conflict do nothing;
 
+-- set_kind: Let a fact be a standing instruction or a preference
+update facts set kind = :kind, condition = :condition where account_id = :account_id and id = :id;
+
 -- drop_keys: Forget what a fact is about
 delete from fact_keys where account_id = :account_id and fact = :fact;
 
 -- related: The newest current facts of a space with one of these keys, a JSON array; the plus keeps SQLite from reading all facts of the account
-select facts.id, facts.fact_id, facts.text, facts.valid_from_ms, facts.metadata
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, facts.metadata
 from facts where +facts.account_id = :account_id and facts.status = 0 and facts.id <> :id and facts.id in (
     select fact_keys.fact from fact_keys
     where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
 ) order by facts.id desc limit :most;
 
 -- related [postgresql]: without the plus, which it does not need
-select facts.id, facts.fact_id, facts.text, facts.valid_from_ms, facts.metadata
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, facts.metadata
 from facts where facts.account_id = :account_id and facts.status = 0 and facts.id <> :id and facts.id in (
     select fact_keys.fact from fact_keys
     where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
 ) order by facts.id desc limit :most;
 
 -- newest_facts: The newest facts of a space that hold, with the vectors of an embedder, without one of them; the plus keeps SQLite from reading all facts of the account
-select facts.id, facts.fact_id, facts.text, facts.valid_from_ms, facts.metadata, layer_index.vectors
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, facts.metadata, layer_index.vectors
 from facts join layer_index on layer_index.account_id = :account_id and layer_index.item = facts.id and layer_index.kind not in (1, 2)
 where +facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0 and facts.kind <> 1 and facts.id <> :id
     and layer_index.embedder = (select embedders.id from embedders where embedders.name = :by) and layer_index.vectors is not null
 order by facts.id desc limit :most;
 
 -- newest_facts [postgresql]: without the plus, which it does not need
-select facts.id, facts.fact_id, facts.text, facts.valid_from_ms, facts.metadata, layer_index.vectors
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, facts.metadata, layer_index.vectors
 from facts join layer_index on layer_index.account_id = :account_id and layer_index.item = facts.id and layer_index.kind not in (1, 2)
 where facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0 and facts.kind <> 1 and facts.id <> :id
     and layer_index.embedder = (select embedders.id from embedders where embedders.name = :by) and layer_index.vectors is not null
@@ -52,7 +55,7 @@ select id, fact_id, text, kind as fact_kind, condition, valid_from_ms, metadata 
 where account_id = :account_id and space_id = :space_id and kind > 0 and status = 0 and id <> :id order by id desc limit :most;
 
 -- fact_by_id: A fact by its identifier, with its user
-select facts.id, facts.fact_id, facts.space_id, facts.status, facts.text, facts.superseded_by, facts.pinned, facts.metadata,
+select facts.id, facts.fact_id, facts.space_id, facts.status, facts.text, facts.superseded_by, facts.pinned, facts.metadata, facts.source,
     facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms, spaces.user_id
 from facts join spaces on spaces.account_id = :account_id and spaces.id = facts.space_id
 where facts.account_id = :account_id and facts.fact_id = :fact_id;
@@ -98,7 +101,7 @@ order by facts.id desc limit :most;
 
 -- facts_whole: Facts with their history, by id, a JSON array; the plus keeps SQLite from reading all facts of the account
 select facts.id, facts.fact_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
-    facts.metadata, facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
+    facts.metadata, facts.source, facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
 from facts
 left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
 left join events on events.account_id = :account_id and events.id = facts.event
@@ -107,7 +110,7 @@ where +facts.account_id = :account_id and facts.id in (select cast(value as bigi
 
 -- facts_whole [postgresql]: as an array, which makes the planner use the key
 select facts.id, facts.fact_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
-    facts.metadata, facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
+    facts.metadata, facts.source, facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
 from facts
 left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
 left join events on events.account_id = :account_id and events.id = facts.event
@@ -129,7 +132,7 @@ select superseded_by as fact, fact_id from facts
 where account_id = :account_id and superseded_by in (select cast(value as bigint) from json_each(:ids)) order by id;
 
 -- facts_for_start: The facts that a start pack may hold: pinned ones, the newest and the most used
-select facts.id, facts.text, facts.kind, facts.pinned, facts.metadata, facts.valid_from_ms, facts.uses, coalesce(facts.used_ms, facts.created_ms) as used_ms, facts.created_ms
+select facts.id, facts.text, facts.kind, facts.source, facts.pinned, facts.metadata, facts.valid_from_ms, facts.uses, coalesce(facts.used_ms, facts.created_ms) as used_ms, facts.created_ms
 from facts where facts.account_id = :account_id and facts.id in (
     select id from (select id from facts where account_id = :account_id and space_id = :space_id and pinned = 1 order by id desc limit :most) as pinned_facts
     union select id from (select id from facts where account_id = :account_id and space_id = :space_id order by id desc limit :most) as newest
@@ -140,7 +143,7 @@ from facts where facts.account_id = :account_id and facts.id in (
     and (facts.expires_ms is null or facts.expires_ms > :now_ms) and (facts.valid_to_ms is null or facts.valid_to_ms > :now_ms);
 
 -- facts_as_of: The facts of a space that held at a time, newest first
-select facts.text, facts.kind, facts.pinned, facts.metadata, facts.valid_from_ms from facts
+select facts.text, facts.kind, facts.source, facts.pinned, facts.metadata, facts.valid_from_ms from facts
 where facts.account_id = :account_id and facts.space_id = :space_id and facts.status <> 3 and facts.text <> ''
     and facts.valid_from_ms <= :as_of_ms and (facts.valid_to_ms is null or facts.valid_to_ms > :as_of_ms)
     and (facts.expires_ms is null or facts.expires_ms > :now_ms)

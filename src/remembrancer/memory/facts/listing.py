@@ -12,6 +12,7 @@ from ...accounts import session_user_id
 from ...accounts.teams import authors_of_facts
 from ...context import Caller, Context
 from ...protocol.facts import Fact, FactList, FactsQuery, FactStatus, InstructionList
+from ...protocol.sources import SOURCES
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction
 from ..filters import passing_or_all
@@ -96,6 +97,7 @@ def _fact(row: Row, sources: list[str], replaced: list[str], now_ms: int) -> Fac
     return Fact(
         fact_id=row.fact_id,
         text=row.text or None,
+        source=SOURCES[row.source],
         kind=KINDS[row.kind],
         condition=row.condition,
         recognised=row.origin == 1,

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ...accounts.teams import sign_fact
 from ...context import Caller, Context
 from ...protocol.errors import Conflict, InvalidRequest, NotFound
+from ...protocol.sources import RANKS, TextSource, may_replace
 from ...search import IndexEntry, first_vectors, load_succession
 from ...store import Row, Transaction, load_queries
 from ..changes import change
 from ..filters import change_metadata, index_metadata
-from ..instructions import Instruction, replaces_instruction, standing_instruction
-from ..layers import Layer, add_fact_keys, add_layer, fact_layer, move_layer, wish_of
+from ..instructions import Instruction, replaces_instruction
+from ..layers import Layer, add_fact_keys, add_layer, fact_layer, move_layer, wish_in, wish_of
 from ..projects import is_elsewhere, metadata_of_statement, project_of, without_project
 
 # --- Store a fact, and link it with the facts whose place it takes ---------------------------
@@ -54,6 +55,7 @@ class NewFact:
 
     text: str
     entry: IndexEntry  # of its `layer_text`
+    source: TextSource
     valid_from_ms: int
     valid_to_ms: int | None = None
     expires_ms: int | None = None
@@ -107,18 +109,18 @@ def store_fact(
     replaces; if it holds since an earlier time, those take its place. `caller` stores it; None: it
     was recognised in a turn.
     """
-    instruction = fact.instruction or standing_instruction(fact.text)
+    source = RANKS[fact.source]
+    instruction = fact.instruction or wish_in(fact.text, source)
     now_ms, text, is_stated = context.clock(), fact.text.strip(), int(fact.instruction is None)
-    tx.run(SQL.renew_equal, space_id=space_id, text=text, stated=is_stated, now_ms=now_ms)
+    known = {"space_id": space_id, "text": text, "source": source}
+    tx.run(SQL.renew_equal, **known, stated=is_stated, now_ms=now_ms)
     new = tx.one_or_none(
         SQL.add_fact,
+        **known,
         fact_id=context.ids("f_"),
-        space_id=space_id,
         session=fact.session,
         event=fact.event,
-        text=text,
-        kind=0 if instruction is None else KINDS.index(instruction.kind),
-        condition=None if instruction is None else instruction.condition,
+        **_kind_of(instruction),
         origin=1 - is_stated,
         pinned=int(fact.pinned),
         valid_from_ms=fact.valid_from_ms,
@@ -131,13 +133,7 @@ def store_fact(
     )
     ended = [] if replaces is None else [replaces.fact_id]
     if new is None:
-        equal = tx.one(SQL.equal_fact, space_id=space_id, text=text)
-        if equal.fact_id in ended:
-            raise FactReplacesItself
-        _share(tx, space_id, equal, fact)
-        if fact.event is not None and fact.event != equal.event:
-            tx.run(SQL.add_source, fact=equal.id, event=fact.event)
-        stored = StoredFact(row=equal.id, fact_id=equal.fact_id, is_known=True, supersedes=ended)
+        stored = _restated(tx, space_id, fact, instruction, ended)
     else:
         place = {"space_id": space_id, "item": new.id}
         add_layer(tx, layer=fact_layer(instruction), entry=fact.entry, **place)
@@ -152,6 +148,28 @@ def store_fact(
     if instruction is not None:
         stored = _end_wishes(tx, space_id, stored, fact, instruction)
     return _linked(context, tx, space_id, stored, fact)
+
+
+def _restated(
+    tx: Transaction, space_id: int, fact: NewFact, instruction: Instruction | None, ended: list[str]
+) -> StoredFact:
+    """Return the fact with the same text that holds; it is a wish if the new one states one."""
+    equal = tx.one(SQL.equal_fact, space_id=space_id, text=fact.text.strip())
+    if equal.fact_id in ended:
+        raise FactReplacesItself
+    _share(tx, space_id, equal, fact)
+    if instruction is not None and not equal.kind:
+        tx.run(SQL.set_kind, id=equal.id, **_kind_of(instruction))
+        move_layer(tx, item=equal.id, layer=fact_layer(instruction))
+    if fact.event is not None and fact.event != equal.event:
+        tx.run(SQL.add_source, fact=equal.id, event=fact.event)
+    return StoredFact(row=equal.id, fact_id=equal.fact_id, is_known=True, supersedes=ended)
+
+
+def _kind_of(instruction: Instruction | None) -> dict[str, Any]:
+    if instruction is None:
+        return {"kind": 0, "condition": None}
+    return {"kind": KINDS.index(instruction.kind), "condition": instruction.condition}
 
 
 def _share(tx: Transaction, space_id: int, equal: Row, fact: NewFact) -> None:
@@ -182,9 +200,11 @@ def _linked(
     """Link a new fact with those that it replaces, or with one that holds since later."""
     supersedes, may_supersede, later = list(stored.supersedes), [], []
     for other, is_certain in _changed(context, tx, space_id, stored.row, fact):
-        if not is_certain:
+        ranks = RANKS[fact.source], other.source
+        is_older = other.valid_from_ms <= fact.valid_from_ms
+        if not (is_certain and may_replace(*(ranks if is_older else ranks[::-1]))):
             may_supersede.append(other.fact_id)
-        elif other.valid_from_ms <= fact.valid_from_ms:
+        elif is_older:
             supersede(tx, older=other.id, newer=stored.row, from_ms=fact.valid_from_ms)
             supersedes.append(other.fact_id)
         else:
@@ -305,6 +325,7 @@ def store_stated(
         fact = NewFact(
             text=instruction.text,
             entry=entry,
+            source="user",
             valid_from_ms=min(occurred_ms, context.clock()),
             session=session,
             event=event,

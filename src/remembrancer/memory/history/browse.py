@@ -36,6 +36,7 @@ from ..spaces import (
     milliseconds,
     number_of,
     read_metadata,
+    read_sides,
     row_id,
     space_of,
     space_rows,
@@ -91,7 +92,7 @@ def _event_page(tx: Transaction, space_id: int, query: EventsQuery) -> list[Row]
         if session is None:
             return []
         of_session = SQL.newest_of_session if query.order == "newest" else SQL.oldest_of_session
-        if values:
+        if query.filters is not None:
             page["space_id"] = space_id
         return tx.all(of_session.replace("true", condition), session=session.id, **page)
     of_space = SQL.newest_of_space if query.order == "newest" else SQL.oldest_of_space
@@ -135,6 +136,7 @@ def _listed_event(row: Row) -> ListedEvent:
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
         metadata=read_metadata(row.metadata),
+        source=read_sides(row),
     )
 
 

@@ -141,11 +141,11 @@ where account_id = :account_id and session = :session and (occurred_ms, id) > (:
 order by occurred_ms, id limit :most;
 
 -- events_whole: Events by id, a JSON array; the plus keeps SQLite from reading all events of the account
-select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms, events.metadata, events.query, events.response
+select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms, events.metadata, events.query_source, events.response_source, events.query, events.response
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
 where +events.account_id = :account_id and events.id in (select cast(value as bigint) from json_each(:ids));
 
 -- events_whole [postgresql]: as an array, which makes the planner use the key
-select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms, events.metadata, events.query, events.response
+select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms, events.metadata, events.query_source, events.response_source, events.query, events.response
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
 where events.account_id = :account_id and events.id = any (array(select cast(value as bigint) from json_each(:ids)));

@@ -105,7 +105,12 @@ def _restore(tx: Transaction, row: Row, state: Row, entry: IndexEntry) -> None:
     add_index(tx, row.id, session.id, state.occurred_ms, entry)
     message = without_notices(row.query)
     link_changes(
-        tx, space_id=space_id, event=row.id, message=message, occurred_ms=state.occurred_ms
+        tx,
+        space_id=space_id,
+        event=row.id,
+        message=message,
+        source=row.query_source,
+        occurred_ms=state.occurred_ms,
     )
     tx.run(SPACES.revise_space, space_id=space_id)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,8 @@ from ...protocol.limits import (
     SNIPPET_CHARACTERS_MAX,
     SUMMARIES_FOUND_MAX,
 )
-from ...protocol.search import FactHit, InstructionHit, SummaryHit
+from ...protocol.search import LAYERS, FactHit, InstructionHit, MemoryQuery, SummaryHit
+from ...protocol.sources import SOURCES
 from ...protocol.text import rfc3339
 from ...search import (
     Fit,
@@ -39,6 +40,7 @@ from ..layers import (
     layers_of,
     layers_view,
     passing_layers,
+    trusted_layers,
     wish_of,
 )
 from ..spaces import number_of, read_metadata
@@ -73,18 +75,18 @@ def layer_hits(
     space: Row,
     question: ParsedQuery,
     vector: npt.NDArray[np.float32],
-    layers: Collection[str],
+    query: MemoryQuery,
     as_of_ms: int | None,
-    filters: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | None,
 ) -> LayerHits:
-    """Return what bears on a query in these layers of a space, best first.
+    """Return what bears on a query in its layers of a space, best first.
 
-    `vector` is the query's, shape (dimensions,), or empty without an embedder. `layers` are names
-    of the request. Facts that read as standing instructions apply without resembling the query,
-    unless they name a condition. Superseded facts are returned to a query about an earlier time,
-    and with `as_of_ms` (ms since 1970), as of which facts and summaries are then.
+    `vector` is the query's, shape (dimensions,), or empty without an embedder; `filters` are its
+    own, or those of its project. Facts that read as standing instructions apply without resembling
+    the query, unless they name a condition. Superseded facts are returned to a query about an
+    earlier time, and with `as_of_ms` (ms since 1970), as of which facts and summaries are then.
     """
-    hits = LayerHits()
+    hits, layers = LayerHits(), query.layers or LAYERS
     if not space.layers_made:
         return hits
     view = layers_view(context, tx, space)
@@ -96,6 +98,8 @@ def layer_hits(
         groups[is_old] = -1
     if filters is not None:
         groups[~passing_layers(tx, space, view, filters)] = -1
+    if query.min_trust is not None:
+        groups[~trusted_layers(tx, space, view, query.min_trust)] = -1
     cosine = cosines(view, vector)
     fits = list(
         fitting(view, question.words, cosine, RELEVANT_MIN, groups=groups, most=CANDIDATES_MAX)
@@ -173,6 +177,7 @@ def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) 
         FactHit(
             fact_id=row.fact_id,
             text=row.text,
+            source=SOURCES[row.source],
             status="superseded" if row.status == SUPERSEDED else "current",
             valid_from=rfc3339(row.since_ms),
             valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
@@ -217,6 +222,7 @@ def _add_instructions(
             InstructionHit(
                 instruction_id=row.fact_id,
                 text=row.text,
+                source=SOURCES[row.source],
                 kind="preference" if instruction.kind == "preference" else "instruction",
                 condition=instruction.condition,
                 event_id=row.event_id,
@@ -244,6 +250,7 @@ def _add_summaries(
                 session_id=row.session_id or None,
                 topic=row.topic,
                 text=_relevant_text(row, part, question),
+                source=SOURCES[row.source],
                 score=round(one.score, 4),
             )
         )

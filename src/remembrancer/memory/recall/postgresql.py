@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...context import Context
+from ...protocol.filters import of_search
 from ...protocol.search import MemoryQuery
 from ...search import (
     EntryBatch,
@@ -344,8 +345,9 @@ def _view(
     tx.all(SQL.prepare, breadth=BREADTH)
     terms = parse_terms(query.query_text, query.focus_words, indexed.statistics.languages_seen)
     passing = None
-    if query.filters is not None:
-        passing = np.flatnonzero(passing_events(context, tx, space, query.filters)).tolist()
+    if query.filters is not None or query.min_trust is not None:
+        filters = of_search(query.filters, query.min_trust)
+        passing = np.flatnonzero(passing_events(context, tx, space, filters)).tolist()
     request = _postgresql_query(tx, indexed, query, terms, passing)
     dimensions, embedders = context.layout.dimensions, context.embedder_numbers(tx)
 

@@ -22,6 +22,7 @@ from ...models import ModelFailed
 from ...protocol import limits
 from ...protocol.cubes import SharedCube
 from ...protocol.errors import InvalidRequest
+from ...protocol.filters import of_search, parse_filters
 from ...protocol.search import (
     LAYERS,
     Author,
@@ -29,13 +30,14 @@ from ...protocol.search import (
     Hit,
     InstructionHit,
     MemoryAnswer,
+    MemoryName,
     MemoryQuery,
-    MemorySource,
     OpenTask,
     Signal,
     SummaryHit,
     WorkContext,
 )
+from ...protocol.sources import SOURCES
 from ...protocol.text import rfc3339, tokens
 from ...search import (
     UNVERIFIED,
@@ -321,7 +323,7 @@ def recall_with_teams(
     for member in members:
         erase_due(context, member.account_id)
     own = search(context, caller, query.model_copy(update={"teams": None}))
-    answers = [with_source(own, MemorySource(team_id=None, team=None))]
+    answers = [with_memory(own, MemoryName(team_id=None, team=None))]
     answers += [_search_team(context, member, query, search) for member in members]
     return _merged(query, answers)
 
@@ -344,7 +346,7 @@ def _search_team(
 def with_authors(context: Context, member: Caller, answer: MemoryAnswer) -> MemoryAnswer:
     """Return the answer of a team's memory with the team and the authors of its parts."""
     assert member.member is not None
-    source = MemorySource(team_id=member.member.team_id, team=member.member.team_name)
+    memory = MemoryName(team_id=member.member.team_id, team=member.member.team_name)
 
     def read(tx: Transaction) -> tuple[dict[str, Author], dict[str, Author]]:
         events = [hit.event_id for hit in answer.hits]
@@ -353,11 +355,11 @@ def with_authors(context: Context, member: Caller, answer: MemoryAnswer) -> Memo
         return authors_of_events(tx, events), authors_of_facts(tx, facts)
 
     events, facts = context.store.read(read, account_id=member.account_id)
-    return with_source(answer, source, {**events, **facts})
+    return with_memory(answer, memory, {**events, **facts})
 
 
-def with_source(
-    answer: MemoryAnswer, source: MemorySource, authors: dict[str, Author] | None = None
+def with_memory(
+    answer: MemoryAnswer, memory: MemoryName, authors: dict[str, Author] | None = None
 ) -> MemoryAnswer:
     """Return an answer whose parts name the memory that holds them.
 
@@ -367,8 +369,8 @@ def with_source(
 
     def signed(part: Part, identifier: str | None) -> Part:
         author = by_id.get(identifier or "")
-        place = source if author is None else source.model_copy(update={"author": author})
-        return part.model_copy(update={"source": place})
+        place = memory if author is None else memory.model_copy(update={"author": author})
+        return part.model_copy(update={"memory": place})
 
     return answer.model_copy(
         update={
@@ -545,12 +547,10 @@ def search(
     filters, elsewhere = query.filters, None
     if query.project is not None and filters is None:  # filters say themselves what they want
         filters = own_or_none(query.project)
-        elsewhere = passing_events(context, tx, space, other_projects(query.project))
-    layers = layer_hits(
-        context, tx, space, ranking.question, vector, query.layers or LAYERS, as_of_ms, filters
-    )
-    ranker = _ranker(context.embedder.name if vector.any() else "none")
+        elsewhere = passing_events(context, tx, space, parse_filters(other_projects(query.project)))
+    layers = layer_hits(context, tx, space, ranking.question, vector, query, as_of_ms, filters)
     stages.end("layers")
+    ranker = _ranker(context.embedder.name if vector.any() else "none")
     focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
     stages.end("focus")
     outcome = SearchOutcome(
@@ -609,7 +609,8 @@ def _open_tasks(
 ) -> list[OpenTask] | None:
     if not space.has_open_task:
         return None
-    return open_tasks(tx, space.id, query.session_id, context.clock()) or None
+    least = query.min_trust or "other"
+    return open_tasks(tx, space.id, query.session_id, context.clock(), least) or None
 
 
 def _decay(context: Context, as_of_ms: int | None) -> Decay | None:
@@ -712,6 +713,7 @@ def _cube_query(
         "situation": situation,
         "question": question,
         "vector": vector,
+        "min_trust": query.min_trust,
     }
     if space is None:
         return CubeQuery(session=None, **request)
@@ -759,8 +761,9 @@ def _passing(
         least, most = np.iinfo("i8").min, np.iinfo("i8").max
         passes = occurred >= milliseconds(query.after, least)
         passes &= occurred < milliseconds(query.before, most)
-    if query.filters is not None:
-        events = passing_events(context, tx, space, query.filters)[view["event"]]
+    if query.filters is not None or query.min_trust is not None:
+        filters = of_search(query.filters, query.min_trust)
+        events = passing_events(context, tx, space, filters)[view["event"]]
         passes = events if passes is None else passes & events
     return passes
 
@@ -869,6 +872,7 @@ def _hit(
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
         metadata=read_metadata(row.metadata),
+        source={"query": SOURCES[row.query_source], "response": SOURCES[row.response_source]},
         project=project,
         score=round(score, 4),
         why=why,

@@ -13,6 +13,7 @@ from ...accounts.idempotency import IdempotentRequest, write_once
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import Conflict, InvalidRequest
+from ...protocol.sources import RANKS
 from ...protocol.summaries import Summary, SummarySaved
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
@@ -166,7 +167,13 @@ def store_l1(
     if len(text) > max(source.characters, SENTENCE_CHARACTERS):
         raise LongerThanSource
     ratio = round(len(text) / max(source.characters, 1), 4)
-    values = {"topic": topic, "text": text, "message_count": message_count, "ratio": ratio}
+    values = {
+        "topic": topic,
+        "text": text,
+        "message_count": message_count,
+        "ratio": ratio,
+        "source": max(source.source, RANKS["model"]),
+    }
     if last is not None:
         is_known = bool(last.text == text)
         if not is_known:

@@ -16,6 +16,7 @@ from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...cubes.fit import terms_of
 from ...protocol.errors import NotFound
+from ...protocol.sources import SOURCES
 from ...protocol.summaries import MadeBy, MapQuery, MapRequest, MapUpdated, MapVersion
 from ...protocol.text import rfc3339
 from ...search import IndexEntry, index_entries
@@ -415,6 +416,7 @@ def map_version(context: Context, caller: Caller, request: MapQuery) -> MapVersi
             versions=latest.version,
             l1_count=row.l1_count,
             made_by=row.made_by,
+            source=SOURCES[row.source],
             created_at=rfc3339(row.created_ms),
         )
 

@@ -10,10 +10,12 @@ from ...context import Caller, Context
 from ...cubes import best_cubes
 from ...protocol.constitution import VERSION, compact_text
 from ...protocol.fence import data_line, fenced, indented, new_delimiter, one_line
+from ...protocol.recalled import marked
 from ...protocol.search import MemoryQuery
+from ...protocol.sources import SOURCES
 from ...protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, StartParts, StartQuery
 from ...protocol.text import beginning, rfc3339, tokens
-from ...store import Transaction
+from ...store import Row, Transaction
 from ..facts.listing import start_facts
 from ..projects import project_of
 from ..recall.recall import recall
@@ -57,14 +59,11 @@ def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPa
     """
     as_of_ms = past_ms(context, request.as_of)
 
-    dates: dict[str, str] = {}  # of facts, for a reader that gets no other
-
-    def read(tx: Transaction) -> tuple[str, StartParts, int]:
+    def read(tx: Transaction) -> tuple[str, StartParts, dict[str, str], int]:
         user_id = session_user_id(tx, caller, request.user_id, request.session_id)
-        dates.clear()
-        return user_id, *_parts(tx, user_id, request, context.clock(), as_of_ms, dates)
+        return user_id, *_parts(tx, user_id, request, context.clock(), as_of_ms)
 
-    user_id, parts, unread = context.store.read(read, account_id=caller.account_id)
+    user_id, parts, dates, unread = context.store.read(read, account_id=caller.account_id)
     tokens_max = context.settings.start_tokens_max
     if request.client == "hooks":
         tokens_max = min(tokens_max, HOOKS_TOKENS_MAX)
@@ -158,26 +157,26 @@ def _parts(
     request: StartQuery,
     now_ms: int,
     as_of_ms: int | None,
-    dates: dict[str, str],
-) -> tuple[StartParts, int]:
-    """Return the candidates for the pack, and how many more facts and L1s exist.
+) -> tuple[StartParts, dict[str, str], int]:
+    """Return the candidates for the pack, the day of each fact, and how many items are left.
 
-    The day of each fact is added to `dates` for hooks. `as_of_ms` (ms since 1970) or None: the
-    memory as it stood then. Of other projects than the request's there are none, and no map, which
-    is about all.
+    Only hooks get days: the texts of other readers have none. `as_of_ms` (ms since 1970) or None:
+    the memory as it stood then. Of other projects than the request's there are none, and no map,
+    which is about all.
     """
     session_id = request.session_id
     cubes = best_cubes(tx, user_id=user_id, most=LESSONS_MAX)
     space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
-        return StartParts(map="", instructions=[], facts=[], summaries=[], cubes=cubes), 0
+        return StartParts(map="", instructions=[], facts=[], summaries=[], cubes=cubes), {}, 0
     until_ms = AFTER_ALL if as_of_ms is None else as_of_ms
     newest = tx.one_or_none(SQL.map_at, space_id=space.id, until_ms=until_ms)
     facts = start_facts(tx, space.id, now_ms, as_of_ms)
     if request.project is not None:
         facts = [row for row in facts if project_of(row.metadata) in (None, request.project)]
+    dates = {}
     if request.client == "hooks":
-        dates |= {row.text: rfc3339(row.valid_from_ms)[:10] for row in facts}
+        dates = {_marked(row): rfc3339(row.valid_from_ms)[:10] for row in facts}
     last = None if as_of_ms is not None else _last_session(tx, space.id, request, now_ms)
     l1s = tx.all(
         SQL.l1s_of_session,
@@ -190,14 +189,18 @@ def _parts(
     parts = StartParts(
         map=newest.text if newest and request.project is None else "",
         instructions=[row.text for row in facts if row.kind],
-        facts=[row.text for row in facts if not row.kind],
-        summaries=[f"{rfc3339(row.created_ms)[:10]} {row.text}" for row in l1s],
+        facts=[_marked(row) for row in facts if not row.kind],
+        summaries=[f"{rfc3339(row.created_ms)[:10]} {_marked(row)}" for row in l1s],
         cubes=cubes,
         last_session=last,
     )
     unread = totals.facts - len(facts) + totals.summaries - len(l1s)
     is_counted = as_of_ms is None and request.project is None
-    return parts, max(unread, 0) if is_counted else 0
+    return parts, dates, max(unread, 0) if is_counted else 0
+
+
+def _marked(row: Row) -> str:
+    return marked(row.text, SOURCES[row.source])
 
 
 def _last_session(tx: Transaction, space_id: int, request: StartQuery, now_ms: int) -> str | None:

@@ -2,9 +2,10 @@
 select id, l1_id, text, ratio, turns from summaries where account_id = :account_id and session = :session order by id desc limit 1;
 
 -- source_of: The number and length of the latest turns of a session; with null as :turns those that no L1 covers
-select count(*) as turns, coalesce(sum(length(later.query) + length(later.response)), 0) as characters
+select count(*) as turns, coalesce(sum(length(later.query) + length(later.response)), 0) as characters,
+    max(case when later.query_source > later.response_source then later.query_source else later.response_source end) as source
 from (
-    select events.query, events.response, events.withdrawn_by from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
+    select events.query, events.response, events.query_source, events.response_source, events.withdrawn_by from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
     where events.account_id = :account_id and sessions.id = :session and events.superseded_by is null
     order by events.created_ms desc, events.id desc
     limit coalesce(cast(:turns as bigint), (select turns - turns_summarised from sessions where sessions.account_id = :account_id and id = :session))
@@ -21,12 +22,12 @@ from (
 order by created_ms desc, id desc limit :most;
 
 -- add_l1: Store an L1
-insert into summaries (account_id, l1_id, space_id, session, topic, text, message_count, turns, ratio, created_ms)
-values (:account_id, :l1_id, :space_id, :session, :topic, :text, :message_count, :turns, :ratio, :now_ms)
+insert into summaries (account_id, l1_id, space_id, session, topic, text, message_count, turns, ratio, source, created_ms)
+values (:account_id, :l1_id, :space_id, :session, :topic, :text, :message_count, :turns, :ratio, :source, :now_ms)
 returning id;
 
 -- change_l1: Replace the text of an L1
-update summaries set topic = :topic, text = :text, message_count = :message_count, ratio = :ratio where account_id = :account_id and id = :id;
+update summaries set topic = :topic, text = :text, message_count = :message_count, ratio = :ratio, source = :source where account_id = :account_id and id = :id;
 
 -- note_l1: Record that all turns of the session are summarised
 update sessions set turns_summarised = turns, turns_without_l1 = 0 where account_id = :account_id and id = :session;
@@ -40,23 +41,23 @@ from summaries join sessions on sessions.account_id = :account_id and sessions.i
 where summaries.account_id = :account_id and summaries.space_id = :space_id order by summaries.id;
 
 -- l1s_of_session: The newest L1s of one session, newest first
-select summaries.text, summaries.created_ms from summaries join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
+select summaries.text, summaries.source, summaries.created_ms from summaries join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
 where summaries.account_id = :account_id and sessions.space_id = :space_id and sessions.session_id = :session_id
     and summaries.created_ms <= :until_ms
 order by summaries.id desc limit :most;
 
 -- newest_map: The newest map of a space; notes are none
-select version, text, l1_count, made_by, created_ms from maps where account_id = :account_id and space_id = :space_id and made_by <> 'note' order by version desc limit 1;
+select version, text, l1_count, made_by, source, created_ms from maps where account_id = :account_id and space_id = :space_id and made_by <> 'note' order by version desc limit 1;
 
 -- map_at: The newest map of a space at a time
-select version, text, l1_count, made_by, created_ms from maps
+select version, text, l1_count, made_by, source, created_ms from maps
 where account_id = :account_id and space_id = :space_id and created_ms <= :until_ms and made_by <> 'note' order by version desc limit 1;
 
 -- latest_version: The newest version of a space's map, notes included
 select version, text, made_by from maps where account_id = :account_id and space_id = :space_id order by version desc limit 1;
 
 -- map_of_version: One version of a map
-select version, text, l1_count, made_by, created_ms from maps where account_id = :account_id and space_id = :space_id and version = :version;
+select version, text, l1_count, made_by, source, created_ms from maps where account_id = :account_id and space_id = :space_id and version = :version;
 
 -- map_versions: The versions of a map below a number, newest first, without their text
 select version, l1_count, made_by, created_ms, length(text) as characters
@@ -66,8 +67,10 @@ from maps where account_id = :account_id and space_id = :space_id and version < 
 select version, text, l1_count from maps where account_id = :account_id and space_id = :space_id and made_by = 'agent' order by version desc limit 1;
 
 -- add_map: Store a new version of a map
-insert into maps (account_id, space_id, version, text, l1_count, made_by, created_ms)
-select account_id, id, :version, :text, l1_count, :made_by, :now_ms from spaces where spaces.account_id = :account_id and id = :space_id;
+insert into maps (account_id, space_id, version, text, l1_count, made_by, created_ms, source)
+select account_id, id, :version, :text, l1_count, :made_by, :now_ms,
+    coalesce((select max(summaries.source) from summaries where summaries.account_id = :account_id and summaries.space_id = spaces.id), 1)
+from spaces where spaces.account_id = :account_id and id = :space_id;
 
 -- note_map: Record that the newest map covers every L1
 update spaces set l1_mapped = l1_count where account_id = :account_id and id = :space_id;

@@ -21,6 +21,7 @@ from ...protocol.memory import (
     TurnBatch,
 )
 from ...protocol.search import Author
+from ...protocol.sources import USUAL, TurnSource
 from ...protocol.text import rfc3339
 from ...search import Embedder, EventText, IndexEntry, analysis_id, index_entries
 from ...search.embedders.port import NoEmbedder
@@ -34,6 +35,7 @@ from ..spaces import (
     milliseconds,
     offset_minutes,
     read_metadata,
+    read_sides,
     update_index,
 )
 from .turns import (
@@ -97,7 +99,8 @@ def event_of(tx: Transaction, row: Row) -> Event:
         topic=row.topic,
         query=row.query,
         response=row.response,
-        raw_dialogue=raw_dialogue(row.query, row.response),
+        raw_dialogue=raw_dialogue(row.query, row.response, read_sides(row)),
+        source=read_sides(row),
         flags=flag_names(row.flags),
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
@@ -144,9 +147,15 @@ def event_to_change(tx: Transaction, caller: Caller, event_id: str) -> Row:
     return row
 
 
-def raw_dialogue(query: str, response: str) -> str:
-    """Return both sides of a turn verbatim, each after its speaker; blank sides are omitted."""
-    sides = (("User", query), ("Assistant", response))
+def raw_dialogue(query: str, response: str, source: TurnSource | None = None) -> str:
+    """Return both sides of a turn verbatim, each after its speaker; blank sides are omitted.
+
+    A side that comes from another `source` than its speaker says so.
+    """
+    said = source or USUAL
+    user = "User" if said.query == "user" else f"User ({said.query})"
+    assistant = "Assistant" if said.response == "model" else f"Assistant ({said.response})"
+    sides = ((user, query), (assistant, response))
     return "\n\n".join(f"{speaker}: {text}" for speaker, text in sides if text.strip())
 
 
@@ -233,6 +242,7 @@ def _incoming(
         ),
         offset_minutes=offset_minutes(turn.occurred_at),
         expires_ms=future_ms(context, turn.expires_at),
+        source=turn.source,
         given=turn.metadata,
     )
 
@@ -253,7 +263,7 @@ def _read(context: Context, turns: Sequence[IncomingTurn]) -> list[ReadTurn]:
             writer = NoEmbedder()
         entries += created
     return [
-        read_turn(context, turn.text, replace(entry, flags=entry.flags + turn.flags))
+        read_turn(context, turn.text, replace(entry, flags=entry.flags + turn.flags), turn.source)
         for entry, turn in zip(entries, turns, strict=True)
     ]
 

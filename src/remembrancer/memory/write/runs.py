@@ -13,6 +13,7 @@ from ...files.files import AccountFull, FileOwner, charge_quota, quota_left, sto
 from ...protocol import limits
 from ...protocol.execution import Executed, Execution, FileLeftOut, ProgramFile
 from ...protocol.service_keys import WARNING, mask_service_keys
+from ...protocol.sources import TurnSource
 from ...repair.models.job import ModelPanel
 from ...repair.programs import run_program
 from ...sandbox.port import ProgramSandbox
@@ -153,6 +154,7 @@ def _write(
                 topic=_TOPIC,
                 occurred_ms=context.clock(),
             ),
+            source=TurnSource(query="model", response="tool"),
         )
         return store_turn_idempotently(
             context,

@@ -15,6 +15,7 @@ from ...accounts.teams import sign_event
 from ...context import Caller, Context, TeamMember
 from ...protocol.message import DEFAULT_SESSION
 from ...protocol.notices import without_notices
+from ...protocol.sources import RANKS, USUAL, TextSource, TurnSource
 from ...search import EventText, IndexEntry, index_entries, repeated
 from ...search.embedders.port import NoEmbedder
 from ...search.text.machine_text import NEAR_DUPLICATE
@@ -56,10 +57,16 @@ class ReadTurn:
     message: str  # of the user, without machine notices
     withdrawal: Withdrawal | None
     keys: list[str]  # of what the message is about
+    source: TurnSource  # who its sides come from
     stated: list[Stated]  # wishes and facts in the message
 
 
-def read_new_turn(context: Context, text: EventText, flags: tuple[str, ...]) -> ReadTurn:
+def read_new_turn(
+    context: Context,
+    text: EventText,
+    flags: tuple[str, ...],
+    source: TurnSource | TextSource | None = None,
+) -> ReadTurn:
     """Return a turn with its index entry, with further flags. Raises EmbedderUnavailable.
 
     A long text would take seconds to embed: words find it at once, and maintenance adds the
@@ -67,7 +74,7 @@ def read_new_turn(context: Context, text: EventText, flags: tuple[str, ...]) -> 
     """
     text = with_spoken(text)
     entry = index_entries(NoEmbedder() if is_long(text) else context.writer, [text])[0]
-    return read_turn(context, text, replace(entry, flags=entry.flags + flags))
+    return read_turn(context, text, replace(entry, flags=entry.flags + flags), source)
 
 
 def with_spoken(text: EventText) -> EventText:
@@ -75,11 +82,28 @@ def with_spoken(text: EventText) -> EventText:
     return replace(text, spoken=tuple(own_sentences(without_notices(text.query))))
 
 
-def read_turn(context: Context, text: EventText, entry: IndexEntry) -> ReadTurn:
-    """Return a turn, a text `with_spoken`, that has an index entry. Raises EmbedderUnavailable."""
+def read_turn(
+    context: Context,
+    text: EventText,
+    entry: IndexEntry,
+    source: TurnSource | TextSource | None = None,
+) -> ReadTurn:
+    """Return a turn, a text `with_spoken`, that has an index entry. Raises EmbedderUnavailable.
+
+    Only what the user says withdraws turns, and states wishes and facts.
+    """
     message = "" if entry.is_machine_notice else without_notices(text.query)
-    withdrawal = withdrawal_in(message)
-    is_read = text.spoken and message and not withdrawal
+    if isinstance(source, str):
+        source = TurnSource(query=source, response=source)
+    # A message that is all notice comes from a program.
+    sides = source or (USUAL if message else TurnSource(query="tool", response="model"))
+    if not text.response.strip():
+        sides = TurnSource(query=sides.query, response=sides.query)
+    elif not text.query.strip():
+        sides = TurnSource(query=sides.response, response=sides.response)
+    is_said = sides.query == "user"
+    withdrawal = withdrawal_in(message) if is_said else None
+    is_read = is_said and text.spoken and message and not withdrawal
     wishes = stated_in(message, text.spoken, entry.spoken)[:STATED_MAX] if is_read else []
     return ReadTurn(
         text=text,
@@ -88,6 +112,7 @@ def read_turn(context: Context, text: EventText, entry: IndexEntry) -> ReadTurn:
         withdrawal=withdrawal,
         keys=[] if withdrawal else sorted(state_keys(message)),
         stated=[Stated(one, layer_entry(context, one.text)) for one in wishes],
+        source=sides,
     )
 
 
@@ -218,6 +243,8 @@ def add_turn(
         created_ms=context.clock(),
         expires_ms=turn.expires_ms,
         metadata=turn.metadata,
+        query_source=RANKS[read.source.query],
+        response_source=RANKS[read.source.response],
         keys=json.dumps(read.keys, ensure_ascii=False),
         words=entry.words,
         vectors=entry.vectors,
@@ -237,7 +264,8 @@ def add_turn(
         related = turn.related()
         if turn.metadata is not None and (project := project_of(turn.metadata)):
             related = [one for one in related if not is_elsewhere(one.metadata, project)]
-        links = link_related(tx, row, related, read.message, text.occurred_ms)
+        rank = RANKS[read.source.query]
+        links = link_related(tx, row, related, read.message, rank, text.occurred_ms)
     return StoredTurn(event_id=event_id, row=row, session=place, links=links)
 
 
@@ -309,6 +337,7 @@ class IncomingTurn:
     text: EventText
     offset_minutes: int = 0  # of the zone of its time, east of UTC
     expires_ms: int | None = None  # when it is erased, ms since 1970
+    source: TurnSource | TextSource | None = None  # who its sides come from; None: the default
     given: Mapping[str, Any] | None = None  # its metadata, as the request brings it
     metadata: str | None = None  # as it is stored
     flags: tuple[str, ...] = ()  # set while screening its texts
@@ -392,7 +421,7 @@ def store_turn_idempotently(
     """
     require_write(caller)
     screened = screen_turn(context, caller, turn)
-    read = read_new_turn(context, screened.text, screened.flags)
+    read = read_new_turn(context, screened.text, screened.flags, screened.source)
     erased: list[ErasedEvents | None] = []
 
     def store(tx: Transaction) -> AnswerT:

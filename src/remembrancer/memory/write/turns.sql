@@ -109,8 +109,8 @@ select space.id as space_id, space.l1_count, space.l1_mapped,
 from space cross join place;
 
 -- add_turn: Store the text of a turn, what it is about, and its index entry
-insert into events (account_id, id, event_id, session, step, topic, query, response, flags, twin, repeats, occurred_ms, occurred_offset, created_ms, expires_ms, metadata)
-values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :twin, :repeats, :occurred_ms, :occurred_offset, :created_ms, :expires_ms, :metadata);
+insert into events (account_id, id, event_id, session, step, topic, query, response, flags, twin, repeats, occurred_ms, occurred_offset, created_ms, expires_ms, metadata, query_source, response_source)
+values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :twin, :repeats, :occurred_ms, :occurred_offset, :created_ms, :expires_ms, :metadata, :query_source, :response_source);
 insert into event_keys (account_id, space_id, key, event)
 select :account_id, :space_id, value, :id from json_each(:keys) where true on conflict do nothing;
 insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
@@ -118,8 +118,8 @@ values (:account_id, :id, :session, :occurred_ms, :words, :embedder, :vectors);
 
 -- add_turn [postgresql]: one statement
 with event as (
-    insert into events (account_id, id, event_id, session, step, topic, query, response, flags, twin, repeats, occurred_ms, occurred_offset, created_ms, expires_ms, metadata)
-    values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :twin, :repeats, :occurred_ms, :occurred_offset, :created_ms, :expires_ms, :metadata)
+    insert into events (account_id, id, event_id, session, step, topic, query, response, flags, twin, repeats, occurred_ms, occurred_offset, created_ms, expires_ms, metadata, query_source, response_source)
+    values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :twin, :repeats, :occurred_ms, :occurred_offset, :created_ms, :expires_ms, :metadata, :query_source, :response_source)
 ), about as (
     insert into event_keys (account_id, space_id, key, event)
     select :account_id, :space_id, value, :id from json_each(:keys) where true on conflict do nothing

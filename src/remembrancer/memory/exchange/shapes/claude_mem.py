@@ -11,6 +11,7 @@ from typing import Any
 
 import apsw
 
+from ....protocol.sources import USUAL
 from .documents import Sample, SourceDocument, entries
 from .json_stream import parse
 from .records import (
@@ -167,6 +168,7 @@ def _prompt(record: dict[str, Any], place: str) -> Record:
         place=place,
         query=text,
         response="",
+        source=USUAL,
         origin=digest("claude-mem", session, str(record.get("prompt_number")), text),
         session_id=readable_id(session) or "default",
         topic=readable_topic(record.get("project")),

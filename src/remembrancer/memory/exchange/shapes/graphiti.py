@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ....protocol.sources import USUAL
 from .documents import Entry, Sample, SourceDocument, entries, numbered_messages, whole_objects
 from .records import (
     SYSTEM,
@@ -147,6 +148,7 @@ def _episode(entry: Entry) -> Iterator[Record]:
         place=place,
         query="" if is_answer else text,
         response=text if is_answer else "",
+        source=USUAL if spoken else "import",
         origin=digest("graphiti", text_of(episode, "uuid"), content),
         session_id=readable_id(group or "graphiti") or "graphiti",
         user_id=readable_id(group) if group else None,

@@ -80,6 +80,7 @@ def read_events(document: SourceDocument) -> Iterator[Record]:
                 topic=line.topic,
                 occurred_at=line.occurred_at,
                 metadata=line.metadata,
+                source=line.source or "import",
                 has_given_id=bool(line.id),
             )
 

@@ -20,6 +20,7 @@ from ....protocol import limits
 from ....protocol.filters import Metadata
 from ....protocol.memory import TurnText
 from ....protocol.message import Id, Message
+from ....protocol.sources import USUAL, TextSource, TurnSource
 from ....protocol.text import Moment, Telling, Text
 
 ORIGIN_CHARACTERS_MAX = 256
@@ -49,6 +50,7 @@ class ShapeTurn:
     topic: str | None = None
     occurred_at: datetime | None = None
     metadata: dict[str, Any] | None = None
+    source: TurnSource | TextSource = "import"  # otherwise only if the record says it
     has_given_id: bool = False
 
 
@@ -387,6 +389,7 @@ def _turn(current: _Open, conversation: DialogueSession) -> ShapeTurn | InvalidR
         # With the texts: a conversation that grew after an import has more to say in this turn.
         origin=digest(conversation.shape, key, first.id, query, response),
         session_id=readable_id(conversation.key) or "default",
+        source=USUAL,  # by the roles of its messages
         user_id=conversation.user_id,
         topic=conversation.topic,
         occurred_at=current.at or conversation.started_at,
