@@ -17,24 +17,19 @@ from ..context import Caller, Context
 from ..cubes import record_exposures, settle
 from ..protocol.limits import (
     L2_SOURCE_CHARACTERS_MAX,
-    OPEN_TASK_DAYS,
-    OPEN_TASKS_MAX,
     TURNS_PER_CUBE_MIN,
 )
-from ..protocol.notices import without_notices
 from ..protocol.seal import Seal, read_seal, render
-from ..protocol.search import L2Source, MemoryAnswer, MemoryQuery, OpenTask, UnmappedL1
-from ..protocol.sources import RANKS, TextSource
-from ..protocol.text import rfc3339
+from ..protocol.search import L2Source, MemoryAnswer, MemoryQuery, UnmappedL1
 from ..store import Row, Transaction, load_queries
 from .facts.listing import note_uses
 from .spaces import SQL
+from .tasks import note_tasks
 
 SEARCH_SQL = load_queries("remembrancer.memory", "searches.sql")
 L1_TURNS = 15  # an L1 is due about every 15 turns of a session
 L2_SUMMARIES = 10  # an L2 is due after 10 L1s
 _DAY_MS = 24 * 60 * 60 * 1000
-TASK_CHARACTERS_MAX = 200  # of an open task's message
 
 
 def turns_owing_l1(session: Row) -> int:
@@ -319,8 +314,9 @@ def count_search(
         if is_l2_due(counts.l1_count, counts.l1_mapped):
             duties = duties._replace(l2_source=_l2_source(tx, counts))
         reminder = user_reminder(row, user_id, query.session_id, now_ms) if is_named else None
-        duties = duties._replace(reminders=[*duties.reminders, *([reminder] if reminder else [])])
-        return step, duties
+        task_reminder = note_tasks(tx, session, answer.open_tasks) if answer.open_tasks else None
+        more = [one for one in (task_reminder, reminder) if one is not None]
+        return step, duties._replace(reminders=[*duties.reminders, *more])
 
     # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
     # its last searches again.
@@ -407,35 +403,3 @@ def record_read(
             record_hits(tx, session=space.session, step=space.step, answer=search.answer)
 
     context.store.write(record, account_id=caller.account_id, flush=False)
-
-
-def open_tasks(
-    tx: Transaction, space_id: int, session_id: str, now_ms: int, min_trust: TextSource = "other"
-) -> list[OpenTask]:
-    """Return the other sessions of a space with an open task, newest first.
-
-    Each is told by its latest message that is as trusted as `min_trust`.
-
-    A turn with `task_done: false` opens one; `task_done: true` or OPEN_TASK_DAYS without a turn end
-    it. A task without a topic whose latest turn answers a machine notice is left out: nobody
-    described it.
-    """
-    rows = tx.all(
-        SQL.open_tasks,
-        space_id=space_id,
-        session_id=session_id,
-        since_ms=now_ms - OPEN_TASK_DAYS * _DAY_MS,
-        rank=RANKS[min_trust],
-        most=OPEN_TASKS_MAX,
-    )
-    return [
-        OpenTask(
-            session_id=row.session_id,
-            topic=row.topic,
-            query=query[:TASK_CHARACTERS_MAX],
-            turns=row.turns,
-            last_turn_at=rfc3339(row.last_turn_ms),
-        )
-        for row in rows
-        if (query := without_notices(row.query)) or row.topic
-    ]

@@ -13,12 +13,12 @@ select spaces.id, spaces.events_made, spaces.revision, spaces.layers_made, space
         order by newer desc limit 1
     ) as newest_change,
     exists (
-        select 1 from sessions as other where other.account_id = :account_id and other.space_id = spaces.id and other.task_open = 1
+        select 1 from sessions as other where other.account_id = :account_id and other.space_id = spaces.id and other.open_task is not null
     ) as has_open_task,
     exists (
         select 1 from ratings where ratings.account_id = :account_id and ratings.user_id = :user_id and ratings.vote = -1
     ) as has_rejected,
-    sessions.id as session, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised, sessions.cube_turn, sessions.turns_without_l1, sessions.turns_without_cube,
+    sessions.id as session, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised, sessions.cube_turn, sessions.turns_without_l1, sessions.turns_without_cube, sessions.tasks_shown,
     case when newest.counts = 1 and sessions.turns > 0 then (
         select latest.step > 0 and (latest.response like '%(ref: e\_%' escape '\' or latest.response like '%（ref%e\_%' escape '\') and not exists (
             select 1 from looks where looks.account_id = :account_id and looks.session = sessions.id and looks.event = latest.id

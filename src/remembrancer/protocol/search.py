@@ -300,18 +300,16 @@ class SummaryHit(Message):
 
 
 class OpenTask(Message):
-    """A session with an open task."""
+    """An open task of another session."""
 
+    task_id: str
+    """Id of the turn that opened it. `remember` with it and `task_done` true ends the task."""
     session_id: str
-    """Session to continue."""
-    topic: str | None
-    """Topic of the latest turn, if it has one."""
+    """Session of the task."""
     query: str
-    """Beginning of the latest user message."""
-    turns: int
-    """Number of turns."""
-    last_turn_at: str
-    """Time the latest turn was stored (RFC 3339, UTC)."""
+    """Beginning of the message that opened it."""
+    opened_at: str
+    """Time that turn was stored (RFC 3339, UTC)."""
 
 
 class Help(Message):

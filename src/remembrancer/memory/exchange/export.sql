@@ -9,7 +9,8 @@ select id, fact_id, session from facts where account_id = :account_id and space_
 
 -- sessions_page: Sessions of a space after an id
 select id, session_id, created_ms, last_turn_ms, step, remembered_step, turns,
-    case when turns_summarised < turns then turns_summarised else turns end as turns_summarised, cube_turn, task_open
+    case when turns_summarised < turns then turns_summarised else turns end as turns_summarised, cube_turn,
+    open_task is not null as task_open, open_task
 from sessions where account_id = :account_id and space_id = :space_id and id > :after order by id limit :most;
 
 -- events_page: A range of turns with their sessions, revisions and second looks

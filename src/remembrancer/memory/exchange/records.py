@@ -88,6 +88,8 @@ class SessionRecord(Record):
     """Number of the turn with its last cube."""
     task_open: bool
     """True if its task is open."""
+    open_task: EventId | None = None
+    """Turn that opened that task. Since version 2."""
 
     @model_validator(mode="after")
     def _counts_fit(self) -> SessionRecord:

@@ -165,20 +165,16 @@ def begin_turn(
     turn: NewTurn,
     *,
     in_protocol: bool | None = None,
-    task_open: bool | None = None,
     named_ms: int | None = None,
     since_ms: int = NO_TIME,
 ) -> Row:
     """Open the space and the session of a turn, and count the turn. Returns a row of `begin_turn`.
 
     `in_protocol` is True if the turn closes the step of its session, False if it does not, None if
-    it belongs to no step. `task_open`: the session's task continues. `named_ms` is the time of the
-    turn, if the request names one. The same turn stored since `since_ms` is not stored again: then
-    `number` is None.
+    it belongs to no step. `named_ms` is the time of the turn, if the request names one. The same
+    turn stored since `since_ms` is not stored again: then `number` is None.
     """
     now_ms, text, entry = context.clock(), turn.read.text, turn.read.entry
-    # Nobody spoke in a machine notice, so it leaves no task open.
-    is_silent = task_open is None or (task_open and entry.is_machine_notice)
     place = tx.one(
         TURN_SQL.begin_turn,
         user_id=turn.user_id,
@@ -193,7 +189,6 @@ def begin_turn(
         twin=None if entry.twin is None else entry.twin.number,
         in_session=int(entry.twin is not None and entry.twin.in_session),
         remembered=int(bool(in_protocol)),
-        task_open=None if is_silent else int(bool(task_open)),
         derived_by=entry.by,
     )
     if place.embedder is None:
