@@ -179,7 +179,7 @@ def erase_fact(tx: Transaction, space_id: int, fact: int, *, status: int) -> Era
     return drop_layer(tx, space_id, fact)
 
 
-def erase_expired(context: Context) -> bool:
+def erase_expired_facts(context: Context) -> bool:
     """Erase one batch of facts whose time is over; return False if there was none.
 
     Raises StoreUnavailable.

@@ -8,3 +8,7 @@ update sessions set open_task = (
 drop index sessions_open;
 alter table sessions drop column task_open;
 create index sessions_open on sessions (account_id, space_id, last_turn_ms) where open_task is not null;
+
+-- What is due is read before requests: erased facts, which keep their time, are no part of it.
+drop index facts_expiring;
+create index facts_expiring on facts (expires_ms) where expires_ms is not null and text <> '';
