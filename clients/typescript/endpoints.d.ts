@@ -49,13 +49,14 @@ export type ExecutionError = { type: string; message: string; line: number | nul
 export type ExecutionLimits = { seconds: number; memory_bytes: number; disk_bytes: number; files: number; output_bytes: number; threads: number };
 export type ExplainedHit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; source: TurnSource; occurred_at: string; created_at: string; metadata?: Record<string, unknown> | null; project?: string | null; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; memory?: MemoryName | null; side: "query" | "response"; passage: number; passage_start: number; passage_end: number; bm25: number; coverage: number; cosine: number; features: Feature[]; adjustments: Adjustment[]; raw_score: number; marks: Mark[]; neighbours: Neighbour[] };
 export type Explanation = { hits: ExplainedHit[]; total_hits: number; shared_cubes: SharedCube[]; facts?: FactHit[]; instructions?: InstructionHit[]; summaries?: SummaryHit[]; focus_missing?: string[] | null; help_hits?: Help[] | null; start_score: number; words: QuestionWord[]; vector_text: string; answerable?: number; looked: Looked; left_out: LeftOut[]; stages: Stage[] };
-export type Fact = { fact_id: string; text: string | null; source: "user" | "model" | "tool" | "file" | "import" | "other"; status: "current" | "superseded" | "expired" | "removed"; kind: "fact" | "instruction" | "preference"; condition: string | null; recognised: boolean; valid_from: string; valid_to: string | null; expires_at: string | null; superseded_by: string | null; supersedes: string[]; pinned: boolean; event_id: string | null; event_ids: string[]; written_by: string | null; created_at: string; metadata?: Record<string, unknown> | null; author?: Author | null };
+export type Fact = { fact_id: string; text: string | null; source: "user" | "model" | "tool" | "file" | "import" | "other"; status: "current" | "superseded" | "expired" | "removed"; kind: "fact" | "instruction" | "preference"; condition: string | null; recognised: boolean; valid_from: string; valid_to: string | null; expires_at: string | null; superseded_by: string | null; supersedes: string[]; versions: FactVersion[]; pinned: boolean; event_id: string | null; event_ids: string[]; written_by: string | null; created_at: string; metadata?: Record<string, unknown> | null; author?: Author | null };
 export type FactAdd = { user_id?: string | null; session_id?: string | null; text: string; source?: "user" | "model" | "tool" | "file" | "import" | "other" | null; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; metadata?: Record<string, unknown> | null; replaces?: string | null; team?: string | null };
 export type FactChange = { text?: string | null; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; metadata?: Record<string, unknown> | null; status?: "current" | null; clear?: ("valid_to" | "expires_at")[] | null; team?: string | null };
 export type FactHit = { fact_id: string; text: string; source: "user" | "model" | "tool" | "file" | "import" | "other"; status: "current" | "superseded"; valid_from: string; valid_to?: string | null; superseded_by?: string | null; event_id: string | null; metadata?: Record<string, unknown> | null; score: number; memory?: MemoryName | null };
 export type FactList = { user_id: string; facts: Fact[]; next: number | null };
 export type FactRemoved = { removed: boolean; fact_id: string; user_id: string; at: string };
 export type FactStored = { saved: boolean; user_id: string; outcome: "stored" | "known" | "changed"; fact: Fact; may_supersede: string[]; detail?: string | null };
+export type FactVersion = { text: string; valid_from: string; valid_to: string | null };
 export type Fault = { pointer: string; detail: string };
 export type Feature = { feature: string; signal: string; value: number; rank: number; adds: number };
 export type Feedback = { type: "anomaly" | "bug" | "cube_issue" | "improvement" | "security"; title: string; description: string; severity?: number | null };
@@ -220,6 +221,10 @@ export interface Endpoints {
   "POST /api/v7/memory/facts": { body: FactAdd; answer: FactStored };
   /** List instructions */
   "GET /api/v7/memory/instructions": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; filters?: Record<string, unknown>; limit?: number; below?: number; team?: string }; answer: InstructionList };
+  /** Change an instruction */
+  "PATCH /api/v7/memory/instructions/{instruction_id}": { path: { instruction_id: string }; body: FactChange; answer: FactStored };
+  /** Delete an instruction */
+  "DELETE /api/v7/memory/instructions/{instruction_id}": { path: { instruction_id: string }; query?: { team?: string }; answer: FactRemoved };
   /** Change a fact */
   "PATCH /api/v7/memory/facts/{fact_id}": { path: { fact_id: string }; body: FactChange; answer: FactStored };
   /** Delete a fact */

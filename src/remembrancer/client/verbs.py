@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypedDict, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..protocol.facts import Fact, FactChange
+from ..protocol.facts import Fact, FactChange, FactVersion
 from ..protocol.forget import Forget
 from ..protocol.memory import TurnBatch
 from ..protocol.search import MemoryQuery
@@ -162,7 +162,10 @@ def check_scope(user_id: str | None, team: str | None) -> None:
 
 
 def line_of_facts(every: Sequence[Fact], fact_id: str) -> list[Fact]:
-    """Return a fact with those that it replaced and those that replaced it, oldest first."""
+    """Return a fact with those that it replaced and those that replaced it, oldest first.
+
+    Before each fact come its versions.
+    """
     by_id = {fact.fact_id: fact for fact in every}
     line, pending = {fact_id}, [by_id[fact_id]]
     while pending:
@@ -171,7 +174,17 @@ def line_of_facts(every: Sequence[Fact], fact_id: str) -> list[Fact]:
             if other in by_id and other not in line:
                 line.add(other)
                 pending.append(by_id[other])
-    return [fact for fact in reversed(every) if fact.fact_id in line]
+    return [
+        wording
+        for fact in reversed(every)
+        if fact.fact_id in line
+        for wording in (*(_of_version(fact, one) for one in fact.versions), fact)
+    ]
+
+
+def _of_version(fact: Fact, version: FactVersion) -> Fact:
+    fields: dict[str, Any] = {"status": "superseded", "versions": [], **version.model_dump()}
+    return fact.model_copy(update=fields)
 
 
 def find_fact(every: Sequence[Fact], fact_id: str, user_id: str, team: str | None) -> Fact:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from ..accounts import require_write, space_user_id
 from ..context import Caller, Context
-from ..cubes.fit import terms_of
+from ..cubes.fit import share_words
 from ..protocol.errors import NotFound
 from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX
 from ..protocol.notices import without_notices
@@ -26,7 +26,6 @@ TASKS_READ_MAX = 100  # latest open tasks of a space that are considered
 MESSAGES_READ_MAX = 50  # latest messages of a session that finishes a task
 SHOWN_MAX = 2  # times that a session is shown a task
 BEARS_MIN = 0.25  # score of a hit of the task's session from which a query bears on the task
-SAME_MIN = 2 / 3  # of the words of a message or of a task, whichever are fewer, that both have
 _DAY_MS = 24 * 60 * 60 * 1000
 ENDS = (
     "When an open task of another session (open_tasks) is finished, send task_done: true with its "
@@ -98,8 +97,8 @@ def end_tasks(
             raise TaskUnknown
     elif tasks:
         rows = tx.all(SQL.messages_of_session, session=session, most=MESSAGES_READ_MAX)
-        messages = {row.query for row in rows} | {message}
-        tasks = [task for task in tasks if any(_is_same(task.query, one) for one in messages)]
+        messages = {without_notices(one) for one in (message, *(row.query for row in rows))}
+        tasks = [task for task in tasks if any(share_words(task.query, one) for one in messages)]
     ids = [task.task_id for task in tasks]
     tx.later(SQL.end_tasks, space_id=space_id, session=session, task_ids=json.dumps(ids))
     return ids
@@ -112,13 +111,6 @@ def end_task_of_session(context: Context, caller: Caller, user_id: str, session_
     context.store.write(
         lambda tx: tx.run(SQL.end_task_of_session, **place), account_id=caller.account_id
     )
-
-
-def _is_same(task: str, message: str) -> bool:
-    """Return True if a message is about a task: they share most of the words of the shorter one."""
-    terms, others = terms_of(task), terms_of(without_notices(message))
-    least = min(len(terms), len(others))
-    return len(terms & others) >= max(SAME_MIN * least, min(2, len(terms)))
 
 
 def _open_tasks(

@@ -51,7 +51,7 @@ where page.event = 0 or events.id is not null order by page.digest;
 with page as materialized (
     select * from facts where facts.account_id = :account_id and facts.space_id = :space_id and facts.id > :after order by facts.id limit :most
 )
-select page.id, page.fact_id, sessions.session_id, events.event_id, page.text, page.status, page.kind, page.condition, page.origin as recognised,
+select page.id, page.fact_id, sessions.session_id, events.event_id, page.text, page.status, page.kind, page.condition, page.origin = 1 as recognised, page.origin = 2 as is_version,
     page.pinned, page.valid_from_ms, page.valid_to_ms, page.expires_ms, newer.fact_id as superseded_by, page.uses, page.used_ms, page.created_ms, page.metadata, page.source
 from page
 left join sessions on sessions.account_id = :account_id and sessions.id = page.session

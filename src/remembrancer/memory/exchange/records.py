@@ -208,6 +208,8 @@ class FactRecord(Record):
     """When an instruction applies."""
     recognised: bool
     """True if rules recognised it in a turn; false if it was stated."""
+    is_version: bool = False
+    """True if it is an earlier wording of the fact that superseded it. Since version 2."""
     pinned: bool
     """True if it is always in the start pack."""
     valid_from: Moment
