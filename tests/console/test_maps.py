@@ -67,7 +67,7 @@ def test_start_pack_is_shown_as_an_agent_gets_it(owner: Reader) -> None:
 
     assert f"about {pack['tokens']} tokens" in page
     assert "  4.62" not in page
-    assert "- The car is 4.62 m long." in page
+    assert "- 2026-01-01 The car is 4.62 m long." in page
 
 
 def test_newest_facts_link_to_their_turns_and_to_the_facts_page(owner: Reader) -> None:

@@ -343,8 +343,8 @@ class TestStartPack:
         pack = http.get("/api/v7/memory/start", params={"user_id": "ada", "format": "json"}).json()
 
         assert pack["parts"]["facts"][:2] == [
-            "The safe is behind the map.",
-            "Ada is allergic to penicillin.",
+            "2026-01-01 The safe is behind the map.",
+            "2026-01-01 Ada is allergic to penicillin.",
         ]
 
 
@@ -444,7 +444,7 @@ class TestInstructions:
         http.remember("Please always call me Captain.", "Aye.", user_id="ada")
         pack = http.get("/api/v7/memory/start", params={"user_id": "ada"}).json()["prompt_text"]
 
-        assert "- Please always call me Captain." in pack
+        assert "- 2026-01-01 Please always call me Captain." in pack
 
     def test_erasing_the_turn_erases_it(self, http: Http) -> None:
         event_id = http.remember("Never use emoji.", "Ok.", user_id="ada")["event_id"]
@@ -485,7 +485,7 @@ class TestToldTwice:
 
         told = {one["text"] for one in [*answer["facts"], *answer["instructions"]]}
         assert told == {critical}
-        assert [*parts["instructions"], *parts["facts"]] == [critical]
+        assert [*parts["instructions"], *parts["facts"]] == [f"2026-01-01 {critical}"]
         if not message.startswith("remember"):
             assert [one["text"] for one in answer["instructions"]] == [critical]
 
@@ -495,7 +495,7 @@ class TestToldTwice:
 
         parts = http.get("/api/v7/memory/start?user_id=ada&format=json").json()["parts"]
 
-        assert parts["instructions"] == ["On Fridays we never deploy."]
+        assert parts["instructions"] == ["2026-01-01 On Fridays we never deploy."]
 
     def test_other_statements_of_the_turn_stay(self, http: Http) -> None:
         message = "Always answer in French. Never use tables."
@@ -504,6 +504,6 @@ class TestToldTwice:
         parts = http.get("/api/v7/memory/start?user_id=ada&format=json").json()["parts"]
 
         assert sorted(parts["instructions"]) == [
-            "Always answer Ada in French.",
-            "Never use tables.",
+            "2026-01-01 Always answer Ada in French.",
+            "2026-01-01 Never use tables.",
         ]
