@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from ..protocol.facts import Fact, FactChange, FactVersion
 from ..protocol.forget import Forget
 from ..protocol.memory import TurnBatch
+from ..protocol.message import in_characters
 from ..protocol.search import MemoryQuery
 from ..protocol.sources import TextSource, TurnSource
 from ..protocol.teams import TeamQuery
@@ -256,7 +257,7 @@ def _invalid(error: ValidationError) -> ValueError:
     for fault in error.errors():
         first, *rest = fault["loc"] or ("the call",)
         place = ".".join(map(str, (ARGUMENTS.get(first, first), *rest)))
-        message = fault["msg"].removeprefix("Value error, ")
+        message = in_characters(fault, fault["msg"]).removeprefix("Value error, ")
         day = ", or a day, such as 2026-03-01" if first in TIMES and "RFC 3339" in message else ""
         faults.append(f"{place}: {message}{day}")
     return ValueError("; ".join(faults))

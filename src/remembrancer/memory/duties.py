@@ -71,7 +71,8 @@ class SessionCounts:
     @property
     def seal(self) -> Seal | None:
         """The seal of the request, if one was expected and it is well-formed."""
-        return read_seal(self.last_seal or "") if self.step else None
+        lines = (self.last_seal or "").rstrip().rsplit("\n", 1)  # of a whole reply, too
+        return read_seal(lines[-1].strip()) if self.step else None
 
     @property
     def is_turn_missing(self) -> bool:

@@ -329,3 +329,26 @@ def test_cube_with_a_line_like_ours_is_left_out_and_the_turn_is_saved() -> None:
     assert completed.turn.cube_essence is None
     assert completed.turn.duty == "cube_nothing"
     assert completed.turn.response == "A."
+
+
+def test_a_rating_without_its_reason_is_repaired_in_the_next_turn() -> None:
+    """The agent is told (specification.md#turn-rating-reason)."""
+    conversation = new_conversation()
+    shown = search_answer(shared_cubes=[cube("c_1")])
+    first = run_turn(conversation, "A.\nRATE: c_1 -1", search=shown)
+    second = run_turn(conversation, "B.\nRATE: c_1 -1 It is about another gate.")
+
+    assert "vote" not in first.bodies
+    assert any("c_1 was not counted" in remark for remark in first.reply.remarks)
+    assert "c_1 was not counted: write it again" in second.prompts[0][-1]["content"]
+    assert [(vote.cube_id, vote.vote) for vote in second.bodies["vote"]] == [("c_1", -1)]
+
+
+@pytest.mark.parametrize("error", [UNREACHABLE, error_answer(401, "This key is not valid.")])
+def test_an_error_of_memory_is_told_to_the_developer_alone(error: Any) -> None:
+    """See specification.md#turn-search-failed."""
+    reply = run_turn(new_conversation(without_memory="stop"), "A.", search=error).reply
+
+    assert "Memory is not available" in reply.text
+    assert not any(word in reply.text for word in ("connection", "key", "401", "serve"))
+    assert str(reply.failures[0]) in reply.remarks[0]

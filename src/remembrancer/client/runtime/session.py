@@ -146,6 +146,7 @@ class SessionState:
     history: list[ChatMessage] = field(default_factory=list)
     unsaved: list[tuple[Turn, str]] = field(default_factory=list)  # with their idempotency keys
     notices: list[str] = field(default_factory=list)  # for the agent's next prompt
+    unreasoned: list[str] = field(default_factory=list)  # cubes rated -1 without a reason
 
     def __post_init__(self) -> None:
         """Validate the options. Raises ValueError."""

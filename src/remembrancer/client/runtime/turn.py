@@ -327,8 +327,8 @@ L1_SHARE = (0.05, 0.08)
 L1_CHARACTERS_MIN = 80  # a shorter summary cannot say anything useful
 
 STOPPED = (
-    "Memory could not be searched ({error}), so I stopped before answering. Nothing was saved. "
-    "Please send your message again later."
+    "Memory is not available, so I stopped before answering. Nothing was saved. Please send your "
+    "message again later."
 )
 CHECK_THE_DRAFT = "SECOND LOOK must reason about what DRAFT really says."
 NOTE_UNSURE = "This answer may not fully meet the checks."
@@ -397,7 +397,7 @@ def _stopped(turn: TurnState) -> TurnReply:
     turn.counts.turns_stopped += 1
     error = turn.failures[-1]
     return TurnReply(
-        answer=STOPPED.format(error=str(error).rstrip(".")),
+        answer=STOPPED,
         remarks=(*turn.remarks, f"The search failed, so the turn was stopped: {error}"),
         failures=tuple(turn.failures),
     )
@@ -474,16 +474,32 @@ def _after_draft(turn: TurnState, text: Any) -> Progress:
     lines = parse(
         text,
         step=recalled.step if recalled else None,
-        cubes_shown=[cube.cube_id for cube in turn.shared_cubes] if recalled else None,
+        cubes_shown=[*turn.session.unreasoned, *(cube.cube_id for cube in turn.shared_cubes)]
+        if recalled
+        else None,
         name=turn.options.name,
     )
     attempt = DraftAttempt(text, lines, faults=_form_faults(turn, lines))
     _count_draft(turn, attempt)
     turn.attempts.append(attempt)
     turn.rates.update((rate.cube_id, rate) for rate in lines.rates)
+    _note_unreasoned(turn, lines)
     if recalled is not None and lines.answer:
         return remember(turn, attempt, _look)
     return _judge(turn)
+
+
+def _note_unreasoned(turn: TurnState, lines: Lines) -> None:
+    """Ask for the reasons of ratings in the next turn, which may rate those cubes, too."""
+    missing = [fault.about for fault in lines.faults if fault.code == "rate_reason"]
+    session = turn.session
+    session.unreasoned = [
+        cube_id
+        for cube_id in dict.fromkeys((*session.unreasoned, *missing))
+        if cube_id not in turn.rates
+    ]
+    for cube_id in missing:
+        turn.report(f"The rating -1 of {cube_id} was not counted: write it again, with a reason.")
 
 
 def _form_faults(turn: TurnState, lines: Lines) -> list[LineFault]:
