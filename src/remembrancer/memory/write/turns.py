@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from ...accounts import name_session_user, require_write, session_user, space_user_id
+from ...accounts import NO_KEY, name_session_user, require_write, session_user, space_user_id
 from ...accounts.idempotency import IdempotentRequest, write_once
 from ...accounts.teams import sign_event
 from ...context import Caller, Context, TeamMember
@@ -264,14 +264,19 @@ def add_turn(
     return StoredTurn(event_id=event_id, row=row, session=place, links=links)
 
 
-def answers_step(tx: Transaction, caller: Caller, stored: StoredTurn) -> None:
+def answers_step(
+    tx: Transaction, caller: Caller, stored: StoredTurn, look: Mapping[str, int] | None = None
+) -> None:
     """Let a stored turn answer the last counted search of its session.
 
+    `look` is the result of its second look, if the service made one: `passed` (0 or 1), `now_ms`.
     Does nothing for a key without the protocol, and in a session without such a search.
     """
     if caller.has_protocol and stored.session.step:
         tx.run(SQL.take_part, id=stored.row, step=stored.session.step)
         tx.run(SQL.count_part, session=stored.session.id)
+        if look is not None and caller.key_id != NO_KEY:
+            tx.run(TURN_SQL.count_look, event=stored.row, key_id=caller.key_id, **look)
 
 
 def as_repeated(entry: IndexEntry) -> IndexEntry:

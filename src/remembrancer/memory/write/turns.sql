@@ -126,3 +126,16 @@ with event as (
 )
 insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
 values (:account_id, :id, :session, :occurred_ms, :words, :embedder, :vectors);
+
+-- count_look: Count one second look at a turn and store its result
+insert into looks (account_id, session, event, key_id, passed, failed, last_passed, looked_ms)
+select account_id, session, id, :key_id, :passed, 1 - :passed, :passed, :now_ms from events where events.account_id = :account_id and id = :event
+on conflict (session, event) do update set key_id = excluded.key_id, passed = looks.passed + excluded.passed,
+    failed = looks.failed + excluded.failed, last_passed = excluded.last_passed, looked_ms = excluded.looked_ms;
+
+-- count_look [postgresql]: the account leads every key
+insert into looks (account_id, session, event, key_id, passed, failed, last_passed, looked_ms)
+select account_id, session, id, :key_id, cast(:passed as bigint), 1 - cast(:passed as bigint), cast(:passed as bigint), :now_ms
+from events where events.account_id = :account_id and id = :event
+on conflict (account_id, session, event) do update set key_id = excluded.key_id, passed = looks.passed + excluded.passed,
+    failed = looks.failed + excluded.failed, last_passed = excluded.last_passed, looked_ms = excluded.looked_ms;
