@@ -237,6 +237,11 @@ class Hit(Message):
     """Signals that found the event."""
     memory: ItsMemory = None
 
+    @property
+    def text(self) -> str:
+        """Message and response, one below the other, without a blank one."""
+        return "\n".join(side for side in (self.query, self.response) if side.strip())
+
 
 class FactHit(Message):
     """A critical fact that bears on the query; superseded ones only if it asks for history."""
