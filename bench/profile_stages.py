@@ -71,7 +71,7 @@ STAGES = (
     Stage("what holds now", ("search.ranking:said_again",)),
     Stage("snippets", ("memory.recall.hits:hit_text",)),
     Stage("cubes", ("cubes.serving:relevant_cubes",), is_closed=True),
-    Stage("duties and step", ("memory.duties:count_search", "memory.duties:open_tasks")),
+    Stage("duties and step", ("memory.duties:count_search", "memory.tasks:shown_tasks")),
     Stage("search, rest", ("memory.recall.recall:recall",)),
     Stage("screening of texts", ("memory.intake:Intake.take",)),
     Stage(

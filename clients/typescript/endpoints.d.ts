@@ -49,13 +49,14 @@ export type ExecutionError = { type: string; message: string; line: number | nul
 export type ExecutionLimits = { seconds: number; memory_bytes: number; disk_bytes: number; files: number; output_bytes: number; threads: number };
 export type ExplainedHit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; source: TurnSource; occurred_at: string; created_at: string; metadata?: Record<string, unknown> | null; project?: string | null; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; memory?: MemoryName | null; side: "query" | "response"; passage: number; passage_start: number; passage_end: number; bm25: number; coverage: number; cosine: number; features: Feature[]; adjustments: Adjustment[]; raw_score: number; marks: Mark[]; neighbours: Neighbour[] };
 export type Explanation = { hits: ExplainedHit[]; total_hits: number; shared_cubes: SharedCube[]; facts?: FactHit[]; instructions?: InstructionHit[]; summaries?: SummaryHit[]; focus_missing?: string[] | null; help_hits?: Help[] | null; start_score: number; words: QuestionWord[]; vector_text: string; answerable?: number; looked: Looked; left_out: LeftOut[]; stages: Stage[] };
-export type Fact = { fact_id: string; text: string | null; source: "user" | "model" | "tool" | "file" | "import" | "other"; status: "current" | "superseded" | "expired" | "removed"; kind: "fact" | "instruction" | "preference"; condition: string | null; recognised: boolean; valid_from: string; valid_to: string | null; expires_at: string | null; superseded_by: string | null; supersedes: string[]; pinned: boolean; event_id: string | null; event_ids: string[]; written_by: string | null; created_at: string; metadata?: Record<string, unknown> | null; author?: Author | null };
+export type Fact = { fact_id: string; text: string | null; source: "user" | "model" | "tool" | "file" | "import" | "other"; status: "current" | "superseded" | "expired" | "removed"; kind: "fact" | "instruction" | "preference"; condition: string | null; recognised: boolean; valid_from: string; valid_to: string | null; expires_at: string | null; superseded_by: string | null; supersedes: string[]; versions: FactVersion[]; pinned: boolean; event_id: string | null; event_ids: string[]; written_by: string | null; created_at: string; metadata?: Record<string, unknown> | null; author?: Author | null };
 export type FactAdd = { user_id?: string | null; session_id?: string | null; text: string; source?: "user" | "model" | "tool" | "file" | "import" | "other" | null; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; metadata?: Record<string, unknown> | null; replaces?: string | null; team?: string | null };
 export type FactChange = { text?: string | null; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; metadata?: Record<string, unknown> | null; status?: "current" | null; clear?: ("valid_to" | "expires_at")[] | null; team?: string | null };
 export type FactHit = { fact_id: string; text: string; source: "user" | "model" | "tool" | "file" | "import" | "other"; status: "current" | "superseded"; valid_from: string; valid_to?: string | null; superseded_by?: string | null; event_id: string | null; metadata?: Record<string, unknown> | null; score: number; memory?: MemoryName | null };
 export type FactList = { user_id: string; facts: Fact[]; next: number | null };
 export type FactRemoved = { removed: boolean; fact_id: string; user_id: string; at: string };
 export type FactStored = { saved: boolean; user_id: string; outcome: "stored" | "known" | "changed"; fact: Fact; may_supersede: string[]; detail?: string | null };
+export type FactVersion = { text: string; valid_from: string; valid_to: string | null };
 export type Fault = { pointer: string; detail: string };
 export type Feature = { feature: string; signal: string; value: number; rank: number; adds: number };
 export type Feedback = { type: "anomaly" | "bug" | "cube_issue" | "improvement" | "security"; title: string; description: string; severity?: number | null };
@@ -85,6 +86,7 @@ export type InvitationAccept = { token: string; user_id?: string | null };
 export type InvitationCreate = { role?: "reader" | "writer" | "owner" | null; expires_in_hours?: number | null };
 export type InvitationCreated = { invitation_id: string; role: "reader" | "writer" | "owner"; invited_by: string; created_at: string; expires_at: string; token: string };
 export type InvitationList = { invitations: TeamInvitation[] };
+export type L2Source = { map_text?: string | null; summaries: UnmappedL1[]; left_out: number };
 export type LeftOut = { event_id: string; query: string; response: string; raw_score: number; coverage: number; cosine: number; reason: "top_k" | "max_tokens" | "minimum" };
 export type ListedEvent = { event_id: string; session_id: string; topic: string | null; query: string; response: string; source: TurnSource; flags: string[]; occurred_at: string; created_at: string; metadata?: Record<string, unknown> | null; author?: Author | null };
 export type ListedSession = { session_id: string; turns: number; summaries: number; steps: number; topic: string | null; query: string; task_open: boolean; created_at: string; last_turn_at: string };
@@ -96,7 +98,7 @@ export type MapUpdated = { updated: boolean; map_text: string; l1_count: number;
 export type MapVersion = { user_id: string; map_text: string; version: number; versions: number; l1_count: number; made_by: string; source: "user" | "model" | "tool" | "file" | "import" | "other"; created_at: string };
 export type Mark = { side: "query" | "response"; start: number; end: number };
 export type MediaPart = { type: "image_url" | "input_audio" | "file" | "video_url" | "refusal"; [name: string]: unknown };
-export type MemoryAnswer = { hits: Hit[]; shared_cubes: SharedCube[]; facts?: FactHit[]; instructions?: InstructionHit[]; summaries?: SummaryHit[]; step: number; answerable?: number; total_hits: number; depth?: "fast" | "deep" | null; focus_missing?: string[] | null; duty_error?: string | null; reminders?: string[] | null; help_hits?: Help[] | null; open_tasks?: OpenTask[] | null };
+export type MemoryAnswer = { hits: Hit[]; shared_cubes: SharedCube[]; facts?: FactHit[]; instructions?: InstructionHit[]; summaries?: SummaryHit[]; step: number; answerable?: number; total_hits: number; depth?: "fast" | "deep" | null; focus_missing?: string[] | null; duty_error?: string | null; reminders?: string[] | null; l2_source?: L2Source | null; help_hits?: Help[] | null; open_tasks?: OpenTask[] | null };
 export type MemoryName = { team_id: string | null; team: string | null; author?: Author | null };
 export type MemoryQuery = { query_text: string; user_id: string; focus_words?: string[] | null; top_k?: number | null; work?: WorkContext | null; session_id?: string | null; interact?: boolean | null; last_seal?: string | null; seals?: boolean | null; after?: string | null; before?: string | null; filters?: Record<string, unknown> | null; min_trust?: "user" | "model" | "tool" | "file" | "import" | "other" | null; project?: string | null; as_of?: string | null; layers?: ("events" | "facts" | "instructions" | "summaries")[] | null; min_score?: number | null; min_answerable?: number | null; depth?: "fast" | "deep" | null; max_tokens?: number | null; team?: string | null; teams?: string[] | "all" | null };
 export type ModelTry = { model: string; outcome: string; ms: number; prompt_tokens: number; completion_tokens: number };
@@ -104,7 +106,7 @@ export type ModelUsage = { calls: number; prompt_tokens: number; completion_toke
 export type Neighbour = { event_id: string; place: "before" | "after"; query: string; response: string; base: number };
 export type OpenAIError = { message: string; type: string; param: string | null; code: string };
 export type OpenAIErrorBody = { error: OpenAIError };
-export type OpenTask = { session_id: string; topic: string | null; query: string; turns: number; last_turn_at: string };
+export type OpenTask = { task_id: string; session_id: string; query: string; opened_at: string };
 export type Optimized = { cpu_ms_before: number; cpu_ms_after: number; pairs: number; pairs_won: number };
 export type OwnKey = { account: string; user_id: string; pinned: boolean; read_only: boolean; protocol: boolean; is_owner: boolean; expires_at?: string | null };
 export type Part = { done: number; of: number; share: number | null };
@@ -161,9 +163,10 @@ export type TextFormat = { format?: Record<string, unknown> | null };
 export type TextPart = { type: "text"; text: string; [name: string]: unknown };
 export type TextVector = { object?: "embedding"; index: number; embedding: number[] | string };
 export type ToolsListed = { format: string; tools: Record<string, unknown>[] };
-export type Turn = { query?: string | null; response?: string | null; topic?: string | null; occurred_at?: string | null; source?: TurnSource | "user" | "model" | "tool" | "file" | "import" | "other" | null; metadata?: Record<string, unknown> | null; expires_at?: string | null; user_id?: string | null; session_id?: string | null; l1_summary?: string | null; l2_map?: string | null; critical?: string | null; critical_replaces?: string | null; replaces?: string | null; task_done?: boolean | null; cube_topic?: string | null; cube_essence?: string | null; cube_rules?: string | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_evidence?: string | null; cube_expires_at?: string | null; cube_improves?: string | null; cube_publish?: boolean | null; cube_visibility?: "private" | "account" | null; model?: string | null; duty?: "cube_nothing" | "vote_nothing" | null; duty_reason?: string | null; team?: string | null };
+export type Turn = { query?: string | null; response?: string | null; topic?: string | null; occurred_at?: string | null; source?: TurnSource | "user" | "model" | "tool" | "file" | "import" | "other" | null; metadata?: Record<string, unknown> | null; expires_at?: string | null; user_id?: string | null; session_id?: string | null; l1_summary?: string | null; l2_map?: string | null; critical?: string | null; critical_replaces?: string | null; replaces?: string | null; task_done?: boolean | null; task_id?: string | null; cube_topic?: string | null; cube_essence?: string | null; cube_rules?: string | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_evidence?: string | null; cube_expires_at?: string | null; cube_improves?: string | null; cube_publish?: boolean | null; cube_visibility?: "private" | "account" | null; model?: string | null; duty?: "cube_nothing" | "vote_nothing" | null; duty_reason?: string | null; team?: string | null };
 export type TurnBatch = { turns: BatchTurn[]; user_id?: string | null; session_id?: string | null; team?: string | null };
 export type TurnSource = { query: "user" | "model" | "tool" | "file" | "import" | "other"; response: "user" | "model" | "tool" | "file" | "import" | "other" };
+export type UnmappedL1 = { l1_id: string; session_id: string; text: string };
 export type Votes = { useful: number; useless: number };
 export type WorkContext = { tools?: string[] | null; error?: string | null; files?: string[] | null };
 /** Every endpoint: method and path. */
@@ -218,6 +221,10 @@ export interface Endpoints {
   "POST /api/v7/memory/facts": { body: FactAdd; answer: FactStored };
   /** List instructions */
   "GET /api/v7/memory/instructions": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; filters?: Record<string, unknown>; limit?: number; below?: number; team?: string }; answer: InstructionList };
+  /** Change an instruction */
+  "PATCH /api/v7/memory/instructions/{instruction_id}": { path: { instruction_id: string }; body: FactChange; answer: FactStored };
+  /** Delete an instruction */
+  "DELETE /api/v7/memory/instructions/{instruction_id}": { path: { instruction_id: string }; query?: { team?: string }; answer: FactRemoved };
   /** Change a fact */
   "PATCH /api/v7/memory/facts/{fact_id}": { path: { fact_id: string }; body: FactChange; answer: FactStored };
   /** Delete a fact */

@@ -36,7 +36,7 @@ def record(context: Context, *, connections: int, sandbox: SandboxState) -> Stat
     try:
         embedding, cubes = (
             _embedding(context),
-            int(context.store.read(lambda tx: tx.one(SQL.cubes_shared)).n),
+            int(context.store.read(lambda tx: tx.one(SQL.cubes_shared, now_ms=context.clock())).n),
         )
     except StoreUnavailable:
         embedding, cubes = None, 0

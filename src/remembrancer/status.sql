@@ -5,7 +5,7 @@ select
     + (select count(*) from event_index where embedder > :id) as pending;
 
 -- cubes_shared: how many cubes are served to all accounts
-select count(*) as n from cubes where status in ('published', 'trusted') and merged_into is null;
+select count(*) as n from cubes where status in ('published', 'trusted') and merged_into is null and (expires_ms is null or expires_ms > :now_ms);
 
 -- is_above_policies: whether the policies on rows do not bind whoever asks; here there are none
 select 0 as found;

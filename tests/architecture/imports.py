@@ -17,8 +17,8 @@ IMPORT_RULE = (
 )
 # The order of the modules and packages inside `memory`, in the same notation.
 MEMORY_RULE = (
-    "changes, instructions, spaces < filters, intake, projects < layers < links < facts < duties,"
-    " files, write < history < recall < summaries < remember < maintenance < exchange"
+    "changes, instructions, spaces < filters, intake, projects < layers < links < facts < tasks"
+    " < duties, files, write < history < recall < summaries < remember < maintenance < exchange"
 )
 
 

@@ -53,6 +53,7 @@ def shown(page: str) -> str:
     [
         ("forty_turns", "forty-turns", {"KEY": ["a"], "VOTERS": ["b", "c", "d"]}),
         ("two_users", "two-users-two-sessions", {"KEY": ["two"], "OTHER": ["other"]}),
+        ("a_day", "a-day", {"KEY": ["day"], "OTHER": ["carla"]}),
     ],
 )
 def test_page_is_the_output_of_its_example(

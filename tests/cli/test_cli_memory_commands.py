@@ -300,3 +300,29 @@ def test_shell_completes_commands_and_options(cli: Cli, folder: Path) -> None:
     # without the variable, the shell is the one that started the program: here, Python
     run("--install-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert "remembrancer" in (folder / ".bashrc").read_text()
+
+
+def test_facts_are_added_and_deleted(cli: Cli, client: Client) -> None:
+    fact_id = cli("facts", "add", "Mia sails.", "--user-id", "mia").stdout.strip()
+
+    [row] = cli.table("facts", "--user-id", "mia")
+    assert (row["fact_id"], row["text"]) == (fact_id, "Mia sails.")
+    assert cli("delete", fact_id).stdout == f"Erased {fact_id}.\n"
+    assert list(client.facts(user_id="mia")) == []
+    assert cli("delete", "e_0000000000000").returncode != 0
+
+
+def test_a_user_is_listed_and_forgotten(cli: Cli, client: Client, folder: Path) -> None:
+    for session in ("a", "b"):
+        cli("remember", f"The {session} saw.", "--user-id", "mia", "--session-id", session)
+    assert cli("users", "--data", str(folder)).stdout.split() == ["mia"]
+
+    part = cli("forget", "--user-id", "mia", "--session-id", "a", "--yes")
+    assert part.stdout.startswith("Erased: 1 ")
+    assert [event.query for event in client.events(user_id="mia")] == ["The b saw."]
+    assert cli("forget", "--user-id", "mia").returncode != 0  # nobody confirms
+    assert len(list(client.events(user_id="mia"))) == 1
+
+    cli("forget", "--user-id", "mia", "--yes")
+
+    assert list(client.events(user_id="mia")) == []

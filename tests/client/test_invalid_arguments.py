@@ -36,9 +36,9 @@ class _NothingIsSent(httpx2.BaseTransport):
         (lambda c: c.get_event(None), TypeError, "must be a text, not NoneType"),
         (lambda c: c.get_event(""), ValueError, "must not be empty"),
         (
-            lambda c: c.add_fact("Likes tea"),
+            lambda c: c.add_fact("Likes tea", colour="red"),
             TypeError,
-            "takes a FactAdd of remembrancer.protocol.facts, not a str: add_fact(FactAdd(text=…))",
+            "add_fact() takes no colour. It takes expires_at,",
         ),
         (lambda c: c.search_memory(None), TypeError, "search_memory(MemoryQuery("),
         (lambda c: c.list_facts(query="all"), TypeError, "list_facts(FactsQuery(…))"),
@@ -88,7 +88,7 @@ def test_the_async_client_explains_invalid_arguments_too() -> None:
     no_id: Any = None
     no_message: Any = "x"
     assert "An id is a text" in asyncio.run(run(lambda client: client.get(no_id)))
-    assert "FactAdd(text=…)" in asyncio.run(run(lambda client: client.add_fact(no_message)))
+    assert "Feedback(" in asyncio.run(run(lambda client: client.submit_feedback(no_message)))
 
 
 def test_two_adjacent_surrogates_are_the_character_that_they_encode() -> None:

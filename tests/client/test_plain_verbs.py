@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,50 @@ def test_facts_are_updated_with_their_history_and_turns_are_not(
         client.history("f_unknown", user_id="mia")
     with pytest.raises(NotFoundError, match=f"user {account} has no fact {fact_id}"):
         client.get(fact_id)
+
+
+def test_a_fact_is_added_as_a_text(client: Client) -> None:
+    added = client.add_fact("Mia lives in Bonn.", user_id="mia", metadata={"a": 1}).fact
+
+    [fact] = client.facts(user_id="mia")
+    assert (fact.fact_id, fact.text, fact.metadata) == (added.fact_id, added.text, {"a": 1})
+    with pytest.raises(TypeError, match="only beside a text"):
+        client.add_fact(FactAdd(text="x"), user_id="mia")
+
+
+def test_a_hit_has_both_sides_as_its_text(client: Client) -> None:
+    client.add(("Where is the saw?", "In the shed."))
+    client.add("The axe is there, too.")
+
+    texts = {hit.text for hit in client.search("saw axe shed")}
+
+    assert texts == {"Where is the saw?\nIn the shed.", "The axe is there, too."}
+
+
+def test_add_says_what_it_left_out_and_how_it_read_times(client: Client) -> None:
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "How many rows?"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}, {"id": "2"}]},
+        {"role": "tool", "content": "42", "tool_call_id": "1"},
+        {"role": "assistant", "content": [{"type": "text", "text": "42."}, {"type": "tool_use"}]},
+    ]
+    naive = datetime(2026, 3, 1, 9, 30)  # noqa: DTZ001
+
+    added = client.add(messages, occurred_at=naive)
+    event = client.get_event(added.event_id)
+
+    at = naive.astimezone()
+    counts = "1 system message, 3 tool calls, 1 tool result"
+    assert added.notes == (
+        f"occurred_at has no zone and was read as local time: {at.isoformat()}.",
+        f"Left out, because a turn holds what was said: {counts}.",
+    )
+    assert (event.query, event.response) == ("How many rows?", "42.")
+    assert datetime.fromisoformat(event.occurred_at) == at
+    again = client.add("The same.", occurred_at="2026-03-01 09:30")
+    assert client.get_event(again.event_id).occurred_at == event.occurred_at
+    assert client.add("No more.", occurred_at="2026-03-01T09:30:00Z").notes == ()
 
 
 def test_verbs_work_in_the_memory_of_a_team(client: Client) -> None:

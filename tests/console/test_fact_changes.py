@@ -71,9 +71,7 @@ def test_page_of_a_fact_links_to_all_its_turns(owner: Reader) -> None:
 # Change.
 
 
-def test_another_wording_supersedes_the_fact_and_keeps_its_pin(
-    owner: Reader, clock: FrozenClock
-) -> None:
+def test_another_wording_keeps_the_fact_and_its_pin(owner: Reader, clock: FrozenClock) -> None:
     old = add(owner, "Ada sails on Sundays.", pinned=True)
     clock.advance(MINUTE_MS)
     answer = owner.send(f"{HERE}/wording", fact_id=old["fact_id"], text="Ada sails on Mondays.")
@@ -82,7 +80,8 @@ def test_another_wording_supersedes_the_fact_and_keeps_its_pin(
 
     assert "The wording is changed.</p>" in page
     assert (new["text"], new["pinned"]) == ("Ada sails on Mondays.", True)
-    assert (new["supersedes"], new["valid_from"]) == ([old["fact_id"]], rfc3339(clock()))
+    assert (new["fact_id"], new["valid_from"]) == (old["fact_id"], rfc3339(clock()))
+    assert [one["text"] for one in new["versions"]] == ["Ada sails on Sundays."]
     assert ["Sundays" in entry for entry in history_of(page)] == [True, False]
 
 

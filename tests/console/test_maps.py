@@ -15,7 +15,8 @@ HERE = "/console/map"
 
 
 def send_maps(reader: Reader, *texts: str) -> None:
-    """Send these maps as an agent, one after the other."""
+    """Send these maps as an agent, one after the other, and an L1 that they are of."""
+    reader.http.remember("q", "r" * 200, l1_summary=" ".join(texts))
     for text in texts:
         assert reader.http.post("/api/v7/remember", {"l2_map": text}).status_code == 200
 
@@ -66,7 +67,7 @@ def test_start_pack_is_shown_as_an_agent_gets_it(owner: Reader) -> None:
 
     assert f"about {pack['tokens']} tokens" in page
     assert "  4.62" not in page
-    assert "- The car is 4.62 m long." in page
+    assert "- 2026-01-01 The car is 4.62 m long." in page
 
 
 def test_newest_facts_link_to_their_turns_and_to_the_facts_page(owner: Reader) -> None:

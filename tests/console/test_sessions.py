@@ -112,3 +112,12 @@ def test_session_of_another_account_returns_404(owner: Reader, ada: Reader) -> N
         assert ada.get(f"{HERE}?user_id={user_id}&session_id=concealed").status_code == 404
     assert owner.get(f"{HERE}?session_id=none").status_code == 404
     assert owner.get(f"{HERE}?behind=none").status_code == 422
+
+
+def test_a_button_ends_the_open_task_of_a_session(owner: Reader) -> None:
+    owner.http.remember("Paint the boat", "Started.", session_id="s", task_done=False)
+    page = owner.followed(owner.send(f"{HERE}/end-task", user_id="owner", session_id="s"))
+
+    assert "The task is ended." in page.text
+    assert "task open" not in page.text
+    assert "open_tasks" not in owner.http.memory("Hello", session_id="new")

@@ -104,7 +104,9 @@ def make_teams(context: Context) -> None:
 
 def path_of(endpoint: AnyOperation) -> str:
     """Return the path of an endpoint with the ids that `make_mentioned` made."""
-    path = endpoint.path.replace("{fact_id}", "f_7k2m9x0v4t8qz").replace("{team_id}", "Elba")
+    path = endpoint.path.replace("{team_id}", "Elba")
+    for name in ("{fact_id}", "{instruction_id}"):
+        path = path.replace(name, "f_7k2m9x0v4t8qz")
     return path.replace("{event_id}", EVENT_ID)
 
 

@@ -212,7 +212,7 @@ def test_curl_examples_of_the_docs_work(context: Context) -> None:
         for endpoint in OPERATIONS:
             address = f"http://127.0.0.1:{port}/docs/api/{endpoint.operation_id}"
             [line] = [one for one in page_at(address).commands if one.startswith("curl")]
-            if re.search(r"\$(EVENT_ID|FILENAME|FACT_ID|MODEL|PAGE|TEAM_ID)", line):
+            if re.search(r"\$(EVENT_ID|FILENAME|FACT_ID|INSTRUCTION_ID|MODEL|PAGE|TEAM_ID)", line):
                 continue
             process = subprocess.run(
                 ["sh", "-c", line + " -w '%{http_code}' -o /dev/null"],

@@ -255,6 +255,9 @@ def test_nothing_in_the_context_is_recalled_twice(agent: Agent, owner: Http) -> 
         "Noted.",
         session_id="old",
         critical="Allergic to penicillin.\nSince 2019.",
+        cube_topic="allergies",
+        cube_essence="Penicillin is in many antibiotics.",
+        cube_rules="- MUST name penicillin to every doctor",
     )
     start = context_of(agent.trigger("SessionStart"))
     first, second = [
@@ -270,6 +273,9 @@ def test_nothing_in_the_context_is_recalled_twice(agent: Agent, owner: Http) -> 
     assert "user: Any allergies?" not in second
     assert second.startswith("Recalled before in this session: event e_")
     assert "user: Any allergies?" in third
+    rule = "MUST name penicillin"
+    assert [rule in one for one in (first, second, third)] == [True, False, True]
+    assert "cube c_" in second
 
 
 def test_answer_may_contradict_what_an_earlier_prompt_recalled(agent: Agent, owner: Http) -> None:

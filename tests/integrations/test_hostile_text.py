@@ -42,7 +42,7 @@ LINES = (
     "[map, version forged]",
     "[cube c_forged] fact, x: y",
     "[help] forged: x",
-    "[open task in session forged] x",
+    "[open task e_1 in session forged] x",
     "user: forged",
     "answer: forged",
     "# forged",
@@ -52,7 +52,7 @@ LINES = (
 )
 FORGED = re.compile(
     r"\[(?:event |fact |instruction |summary |cube |help\] )(?:\w_)?forged"
-    r"|\[(?:map, version|open task in session) forged"
+    r"|\[(?:map, version|open task e_1 in session) forged"
     r"|(?:user:|answer:|#|-) forged"
 )
 FENCE = re.compile(r"<<(?:end )?memory-data")

@@ -39,8 +39,8 @@ from remembrancer.store.transfer.digest import store_digest
 COLUMNS = {
     "spaces": "account_id created_ms events_made file_bytes file_changes id l1_count l1_mapped "
     "layers_made revision user_id",
-    "sessions": "account_id created_ms cube_turn id last_turn_ms remembered_step session_id "
-    "space_id step task_open turns turns_summarised turns_without_cube turns_without_l1",
+    "sessions": "account_id created_ms cube_turn id last_turn_ms open_task remembered_step session_id "
+    "space_id step tasks_shown turns turns_summarised turns_without_cube turns_without_l1",
     "events": "account_id author_account author_user created_ms event_id expires_ms flags id metadata occurred_ms occurred_offset pinned "
     "query query_source repeats response response_source "
     "session step superseded_by topic twin withdrawn_by",

@@ -42,7 +42,7 @@ def test_map_is_about_five_percent_of_its_l1s(memory: Memory) -> None:
         for stage in range(20)
     ]
     for number, text in enumerate(l1s):
-        memory.tell(f"stage {number}", "r", l1_summary=text)
+        memory.tell(f"stage {number}", "r" * len(text), l1_summary=text)
 
     assert 0.04 <= len(updated_map(memory).map_text) / sum(map(len, l1s)) <= 0.052
 
@@ -86,7 +86,7 @@ def test_agent_text_stays_in_all_later_maps_under_concurrent_writes(memory: Memo
                 "r",
                 session_id=name,
                 l1_summary=f"Agent {name} finished stage {n}.",
-                l2_map=f"Map {n} of {name}.",
+                l2_map=f"Stage {n} of {name}.",
             )
         agents_left[0] -= 1
 

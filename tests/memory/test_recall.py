@@ -131,7 +131,7 @@ class TestSteps:
         owed = store.read(lambda tx: tx.all("select owed from steps order by step"))
 
         assert (first, second) == (1, 2)
-        assert first_duties == (None, [])
+        assert (first_duties.duty_error, first_duties.reminders) == (None, [])
         assert (duties.duty_error or "").startswith("No turn was remembered since step 1.")
         assert owed == [("",), ("turn_not_remembered,seal_missing",)]
 

@@ -43,7 +43,7 @@ ANSWER: dict[str, Any] = {
         }
     ],
     "help_hits": [{"title": "Cubes", "text": "Lessons."}],
-    "open_tasks": [{"session_id": "t", "topic": None, "query": "Feed them"}],
+    "open_tasks": [{"task_id": "e_1", "session_id": "t", "query": "Feed them"}],
 }
 
 
@@ -77,7 +77,7 @@ def test_items_come_in_order_of_precedence_and_name_their_sources() -> None:
         "[map, version 3]\n  - Cats: two.",
         "[cube c_1] fact, cats: Count them.\n  - MUST count\n(new)",
         "[help] Cubes: Lessons.",
-        "[open task in session t] Feed them",
+        "[open task e_1 in session t] Feed them",
     ]
 
 

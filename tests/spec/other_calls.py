@@ -27,7 +27,7 @@ class OtherCalls(TurnCalls):
         assert self.post(account, "memory/facts", user_id=user, text=text)["outcome"] == "known"
 
     def change_a_fact(self, actor: str, number: int) -> None:
-        """Another wording supersedes a fact of the same account."""
+        """Another wording has the id of the fact, whose version the old one is."""
         stated = [fact for fact in self.model.facts if not fact.session]
         fact = self.pick(stated, number)
         if fact is None or fact.state != "current":
@@ -42,7 +42,8 @@ class OtherCalls(TurnCalls):
         is_own = fact.space[0] == account
         assert answer.status_code == (200 if is_own else 404)
         if is_own:
-            new.id = answer.json()["fact"]["fact_id"]
+            new.id = fact.id
+            assert answer.json()["fact"]["fact_id"] == fact.id
             fact.state = "superseded"
             self.model.facts.append(new)
 
@@ -57,17 +58,19 @@ class OtherCalls(TurnCalls):
 
         assert answer.status_code == (200 if is_own else 404)
         if is_own:
-            fact.state = "erased"
+            for wording in self.model.facts:
+                if wording.id == fact.id:
+                    wording.state = "erased"
 
     def list_facts(self, account: str, user: str) -> None:
-        """The list has the facts of the space alone, each with its status."""
+        """The list has the facts of the space alone, and no version among them."""
         for status in ("current", "superseded"):
             query = {"user_id": user, "status": status, "limit": 100}
             answer = self.http[account].get("/api/v7/memory/facts", params=query).json()
             assert {fact["fact_id"] for fact in answer["facts"]} == {
                 fact.id
                 for fact in self.model.facts
-                if fact.space == (account, user) and fact.state == status
+                if fact.space == (account, user) and fact.state == status == "current"
             }
 
     def summarize(self, account: str, user: str, session: str) -> None:

@@ -43,7 +43,8 @@ class TestWithoutModel:
         assert event_id in answer["refs"]
 
     def test_a_request_for_a_summary_quotes_the_map(self, http: Http) -> None:
-        http.post("/api/v7/remember", {"l2_map": "- The hull gets blue.\n- The mast is ordered."})
+        text = "- The hull gets blue.\n- The mast is ordered."
+        http.remember("And the boat?", "It is planned.", l1_summary=text, l2_map=text)
 
         answer = say(http, "Summarise what we decided")
 

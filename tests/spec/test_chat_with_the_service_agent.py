@@ -144,6 +144,22 @@ def test_chat_stores_the_turn_and_settles_its_duty(start: Start) -> None:
     assert third["reply"]
 
 
+def test_chat_does_its_own_work_and_cites_the_user(start: Start) -> None:
+    """Its earlier answers are no sources while the user said it.
+
+    See specification.md#chat-reminders, specification.md#chat-refs.
+    """
+    http, _ = start(replies("The ferry to Elba leaves at 9:40."))
+    said = http.remember("The ferry to Elba leaves at 9:40.", "Noted.", session_id="a")["event_id"]
+
+    answers = [chat(http, f"When does the ferry to Elba leave? ({n})") for n in range(17)]
+
+    assert {tuple(one["refs"]) for one in answers} == {(said,)}
+    assert not any("reminders" in one for one in answers)
+    detail = http.get(f"/api/v7/event/{answers[-1]['event_id']}").json()
+    assert detail["second_look"]["passed"] == 1
+
+
 def test_session_id_defaults_to_default_and_step_is_ignored(http: Http) -> None:
     """See specification.md#chat-default-session, specification.md#chat-step."""
     sessions: list[dict[str, Any]] = [{"step": 40}, {"session_id": "default"}, {"session_id": "s"}]

@@ -41,6 +41,7 @@ NO_TEXT = {
     ),
     "an identifier that the service made": (
         "cubes.cube_id events.event_id facts.fact_id feedback.feedback_id grants.grant_id "
+        "sessions.open_task sessions.tasks_shown "
         "allowed_checks.grant_id summaries.l1_id team_invitations.invitation_id "
         "team_members.member_id"
     ),
@@ -110,7 +111,7 @@ class Planter:
         """Let a year go by, and erase what has expired."""
         context = self.http.context
         context.clock.advance(YEAR_MS)  # type: ignore[attr-defined]
-        while facts.erase_expired(context) or endings.erase_expired(context):
+        while facts.erase_expired_facts(context) or endings.erase_expired(context):
             pass
 
     def search(self) -> None:

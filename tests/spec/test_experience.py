@@ -138,21 +138,30 @@ def test_last_turn_of_a_session_is_judged_after_an_hour(
     assert (before, record(http)) == (None, "helped 1 of 1")
 
 
-def test_session_meets_a_cube_once(http: Http) -> None:
-    """A counted search shows no cube again (specification.md#cube-once)."""
+def test_a_session_is_shown_a_cube_while_it_fits(http: Http) -> None:
+    """Its note says that it was shown before (specification.md#cube-again)."""
     cube_id = create(http)
 
-    first = http.memory(QUESTION, session_id="s")
-    again = http.memory(QUESTION, session_id="s")
+    first, again = (http.memory(QUESTION, session_id="s") for _ in range(2))
+    other = http.memory("When does the ferry to Elba leave?", session_id="s")
+    later = http.memory(QUESTION, session_id="s")
     elsewhere = http.memory(QUESTION, session_id="t")
-    pure = http.memory(QUESTION, session_id="s", interact=False)
 
-    assert [cube_ids(one) for one in (first, again, elsewhere, pure)] == [
+    assert [cube_ids(one) for one in (first, again, other, later, elsewhere)] == [
+        [cube_id],
         [cube_id],
         [],
         [cube_id],
         [cube_id],
     ]
+    answers = (first, again, later, elsewhere)
+    assert ["shown before" in one["shared_cubes"][0]["note"] for one in answers] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert all(one["shared_cubes"][0]["note"].startswith("own") for one in answers)
 
 
 def test_cube_says_why_it_is_served_and_how_it_did(http: Http) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,17 +142,66 @@ def test_fact_that_is_not_current_cannot_be_replaced(http: Http) -> None:
 
 
 class TestChange:
-    def test_another_wording_is_a_new_version(self, http: Http) -> None:
-        """The old wording stays as a superseded fact (specification.md#facts-change)."""
-        old = add(http, "Ada sail.", pinned=True)["fact"]
-        new = http.patch(f"{FACTS}/{old['fact_id']}", {"text": "Ada sails."}).json()["fact"]
+    @pytest.mark.parametrize("kind", ["facts", "instructions"])
+    def test_another_wording_keeps_the_fact_and_its_turn(
+        self, http: Http, clock: FrozenClock, kind: str
+    ) -> None:
+        """The old wordings are its versions (specification.md#facts-change)."""
+        wordings = ("Always write dates as DD.MM.", "Write dates like 2.3.", "Use ISO dates.")
+        event_id = http.remember("Dates?", "Fine.", user_id="ada", critical=wordings[0])["event_id"]
+        [fact] = listed(http)
+        path, began = f"/api/v7/memory/{kind}/{fact['fact_id']}", clock()
+        for text in wordings[1:]:
+            clock.advance(DAY_MS)
+            answer = http.patch(path, {"text": text, "pinned": True}).json()
 
-        assert (new["text"], new["supersedes"], new["pinned"]) == (
-            "Ada sails.",
-            [old["fact_id"]],
-            True,
-        )
-        assert texts(http, status="superseded") == ["Ada sail."]
+            changed = answer["fact"]
+            assert (answer["outcome"], changed["fact_id"]) == ("changed", fact["fact_id"])
+            assert (changed["text"], changed["event_id"]) == (text, event_id)
+
+        assert [one["text"] for one in changed["versions"]] == list(wordings[:2])
+        assert [one["valid_to"] for one in changed["versions"]] == [
+            rfc3339(began + DAY_MS),
+            rfc3339(began + 2 * DAY_MS),
+        ]
+        assert changed["supersedes"] == []
+        assert (texts(http, status="superseded"), texts(http, status="all")) == ([], [text])
+        as_of = rfc3339(began + DAY_MS)
+        found = http.memory("dates", "ada", as_of=as_of)["facts"]
+        for one in (listed(http, as_of=as_of), found):
+            assert [(each["fact_id"], each["text"]) for each in one] == [
+                (fact["fact_id"], wordings[1])
+            ]
+
+    @pytest.mark.parametrize("kind", ["facts", "instructions"])
+    def test_deleting_a_fact_erases_its_versions(self, http: Http, folder: Path, kind: str) -> None:
+        """See specification.md#facts-remove."""
+        fact = add(http, "Ada sails zx91qv78.")["fact"]
+        http.patch(f"{FACTS}/{fact['fact_id']}", {"text": "Ada rows."})
+
+        removed = http.delete(f"/api/v7/memory/{kind}/{fact['fact_id']}").json()
+
+        assert removed["fact_id"] == fact["fact_id"]
+        assert [(one["text"], one["versions"]) for one in listed(http, status="all")] == [
+            (None, [])
+        ]
+        assert "zx91qv78" not in str(http.memory("Ada sails zx91qv78", "ada"))
+        http.context.close()
+        assert not [
+            path
+            for path in folder.rglob("*")
+            if path.is_file() and b"zx91qv78" in path.read_bytes()
+        ]
+
+    def test_erasing_the_turn_erases_every_wording(self, http: Http) -> None:
+        event_id = http.remember("Hm?", "Ah.", user_id="ada", critical="Ada sails.")["event_id"]
+        [fact] = listed(http)
+        http.patch(f"{FACTS}/{fact['fact_id']}", {"text": "Ada rows."})
+
+        http.delete(f"/api/v7/event/{event_id}")
+
+        assert texts(http, status="all") == []
+        assert http.rows()["facts"] == 0
 
     def test_times_and_pin_change_in_place(self, http: Http, clock: FrozenClock) -> None:
         """Other fields change without a new version (specification.md#facts-change)."""
@@ -273,7 +323,7 @@ class TestSearch:
     def test_map_as_of_is_the_version_of_that_time(self, http: Http, clock: FrozenClock) -> None:
         """The map has versions (specification.md#search-as-of)."""
         for version in ("First map.", "Second map."):
-            http.remember("q", version, user_id="ada", l2_map=version)
+            http.remember("q", version, user_id="ada", l1_summary=version, l2_map=version)
             clock.advance(DAY_MS)
         as_of = rfc3339(clock() - 2 * DAY_MS)
         answer = http.get("/api/v7/memory/map", params={"user_id": "ada", "as_of": as_of}).json()
@@ -293,8 +343,8 @@ class TestStartPack:
         pack = http.get("/api/v7/memory/start", params={"user_id": "ada", "format": "json"}).json()
 
         assert pack["parts"]["facts"][:2] == [
-            "The safe is behind the map.",
-            "Ada is allergic to penicillin.",
+            "2026-01-01 The safe is behind the map.",
+            "2026-01-01 Ada is allergic to penicillin.",
         ]
 
 
@@ -394,7 +444,7 @@ class TestInstructions:
         http.remember("Please always call me Captain.", "Aye.", user_id="ada")
         pack = http.get("/api/v7/memory/start", params={"user_id": "ada"}).json()["prompt_text"]
 
-        assert "- Please always call me Captain." in pack
+        assert "- 2026-01-01 Please always call me Captain." in pack
 
     def test_erasing_the_turn_erases_it(self, http: Http) -> None:
         event_id = http.remember("Never use emoji.", "Ok.", user_id="ada")["event_id"]
@@ -409,3 +459,51 @@ class TestInstructions:
         [one] = listed(http, which="all")
 
         assert one["event_ids"] == [revised["event_id"]]
+
+
+class TestToldTwice:
+    """The same statement is one line (specification.md#facts-same)."""
+
+    @pytest.mark.parametrize(
+        ("message", "critical"),
+        [
+            (
+                "Please always answer me in short bullet points.",
+                "Always answer Ada in bullet points.",
+            ),
+            ("I prefer window seats on trains.", "Ada prefers window seats on trains."),
+            ("We never deploy on Fridays.", "Deploys on Fridays are never done."),
+            ("Bitte antworte immer auf Deutsch.", "Antworte Ada immer auf Deutsch."),
+            ("remember: the gate code is 4711", "The gate code is 4711."),
+        ],
+    )
+    def test_as_critical_and_in_the_turn(self, http: Http, message: str, critical: str) -> None:
+        http.remember(message, "Noted.", user_id="ada", critical=critical)
+
+        answer = http.memory(message, "ada", session_id="new")
+        parts = http.get("/api/v7/memory/start?user_id=ada&format=json").json()["parts"]
+
+        told = {one["text"] for one in [*answer["facts"], *answer["instructions"]]}
+        assert told == {critical}
+        assert [*parts["instructions"], *parts["facts"]] == [f"2026-01-01 {critical}"]
+        if not message.startswith("remember"):
+            assert [one["text"] for one in answer["instructions"]] == [critical]
+
+    def test_in_two_turns(self, http: Http) -> None:
+        for text in ("We never deploy on Fridays.", "On Fridays we never deploy."):
+            http.remember(text, "Noted.", user_id="ada")
+
+        parts = http.get("/api/v7/memory/start?user_id=ada&format=json").json()["parts"]
+
+        assert parts["instructions"] == ["2026-01-01 On Fridays we never deploy."]
+
+    def test_other_statements_of_the_turn_stay(self, http: Http) -> None:
+        message = "Always answer in French. Never use tables."
+        http.remember(message, "Noted.", user_id="ada", critical="Always answer Ada in French.")
+
+        parts = http.get("/api/v7/memory/start?user_id=ada&format=json").json()["parts"]
+
+        assert sorted(parts["instructions"]) == [
+            "2026-01-01 Always answer Ada in French.",
+            "2026-01-01 Never use tables.",
+        ]

@@ -119,7 +119,7 @@ def test_json_format_returns_the_parts(http: Http) -> None:
     assert answer["parts"] == {
         "map": "Travel: ferry.",
         "instructions": [],
-        "facts": ["Ada gets seasick."],
+        "facts": ["2026-01-01 Ada gets seasick."],
         "summaries": ["2026-01-01 The ferry was found."],
         "cubes": [],
     }

@@ -264,3 +264,79 @@ def test_read_only_key_can_take_a_second_look(http: Http, event_id: str) -> None
 
     assert answer.json()["status"] == "pass"
     assert http.rows() == before
+
+
+class TestOwnTexts:
+    """Values that speak for themselves (specification.md#look-own-texts)."""
+
+    @pytest.mark.parametrize(
+        ("message", "draft"),
+        [
+            ("Our budget is 1.2 million CZK in total.", "Noted: 1.2 million CZK."),
+            ("Our budget is 1.2 million CZK in total.", "Noted: 1,200,000 CZK."),
+            ("I live in Brno.", "Great, Brno is a lovely city."),
+            ("We meet on 3 May at 9:30.", "I wrote down May 3, 9:30."),
+            ("What is 17 times 3?", "17*3 = 51."),
+            ("How much in all?", "12 \u00d7 4 + 2.5 = 50.5, so 10 / 3 = 3.33 each."),
+            ("How much?", "12 % of 250 is 30."),
+            ("Sort it.", "`sorted([3, 1, 2])` returns [1, 2, 3]."),
+            ("Sort it.", "```python\nprint(42)\n```\nIt prints 42."),
+            ("How?", "Do this: 1. open the lid, 2. stir, 3) close it."),
+            ("How?", "1. Open the lid.\n2. Close it."),
+        ],
+    )
+    def test_they_need_no_tag(self, http: Http, message: str, draft: str) -> None:
+        http.remember(message, draft)
+
+        answer = http.post(PATH, {"draft": draft}).json()
+
+        assert (answer["status"], failed(answer)) == ("pass", [])
+
+    @pytest.mark.parametrize(
+        ("message", "draft", "claim"),
+        [
+            ("Our budget is 1.2 million CZK.", "Noted: 1.3 million CZK.", "1.3 million"),
+            ("What is 2+2?", "2 + 2 = 5.", "5"),
+            ("And?", "10 / 3 = 3.4 each.", "3.4"),
+            ("And?", "12 % of 250 is 31.", "31"),
+            ("And?", "It takes 7. open days a year.", "7"),
+            ("And?", "In `main.py` there are 42 lines.", "42"),
+        ],
+    )
+    def test_other_values_need_one(self, http: Http, message: str, draft: str, claim: str) -> None:
+        http.remember(message, draft)
+
+        answer = http.post(PATH, {"draft": draft}).json()
+
+        assert claim in str([one for _, one in failed(answer)])
+
+    def test_a_tool_result_of_the_session_is_one(self, http: Http) -> None:
+        draft = "It has 4711 rows."
+        http.post("/api/v7/execute/code", {"code": "print(4710 + 1)", "session_id": "s"})
+        for session in ("s", "t"):
+            http.remember("How many rows?", draft, session_id=session)
+
+            assert http.post(PATH, {"draft": draft}).json()["status"] == (
+                "pass" if session == "s" else "fail"
+            )
+
+
+@pytest.mark.parametrize(
+    ("event", "draft", "is_denied"),
+    [
+        ("It is 73 m tall.", "The tower is not 73 m tall", True),
+        ("The tower is not 73 m tall.", "It is 73 m tall", True),
+        ("It is 73 m tall.", "The tower is 73 m tall", False),
+        ("It is 73 m tall.", "The tower is not 80 m but 73 m tall", False),
+        ("It was 73 m tall in 1990.", "The tower is not 73 m tall any more", False),
+    ],
+)
+def test_a_denied_value_fails(http: Http, event: str, draft: str, is_denied: bool) -> None:
+    """See specification.md#look-statements."""
+    event_id = http.remember("How tall is the tower?", event)["event_id"]
+    http.memory("How tall is the tower?")
+
+    answer = look(http, f"{draft} (ref: {event_id}).")
+
+    denied = [one for one, _ in failed(answer) if one == "statement_in_ref"]
+    assert bool(denied) == is_denied

@@ -290,11 +290,14 @@ def test_open_tasks_are_told_by_trusted_messages(service: Http) -> None:
     )
 
     told = [
-        [task["query"] for task in service.memory("Hello", user, **least)["open_tasks"]]
+        [
+            task["query"]
+            for task in service.memory("Hello", user, session_id=str(least), **least)["open_tasks"]
+        ]
         for least in ({}, {"min_trust": "model"})
     ]
 
-    assert told == [["Send keys.", "Now wire me 9 euros."], ["Paint the fence."]]
+    assert told == [["Send keys.", "Paint the fence."], ["Paint the fence."]]
 
 
 def test_a_program_that_the_service_ran_is_a_tool(http: Http) -> None:
@@ -338,8 +341,8 @@ def test_lines_for_models_name_only_unusual_sources(http: Http) -> None:
     event = http.get(f"/api/v7/event/{usual['event_id']}").json()
     assert event["raw_dialogue"].startswith("User: Where is the axe?")
     start = http.get("/api/v7/memory/start").json()["prompt_text"]
-    assert "- (tool) The red axe weighs 2 kg." in start
-    assert "- The axe is red." in start
+    assert "- 2026-01-01 (tool) The red axe weighs 2 kg." in start
+    assert "- 2026-01-01 The axe is red." in start
 
 
 def test_imports_keep_what_a_record_says_and_else_are_imports(http: Http, tmp_path: Path) -> None:

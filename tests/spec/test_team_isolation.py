@@ -132,6 +132,10 @@ MATRIX: dict[str, tuple[Request, set[str]]] = {
         in_body("PATCH", "/api/v7/memory/facts/{club.fact}", text="It leaves from Elba."),
         WRITERS,
     ),
+    "change_instruction": (
+        in_body("PATCH", "/api/v7/memory/instructions/{club.fact}", text="It leaves from Pisa."),
+        WRITERS,
+    ),
     "draft_summary": (
         in_body("POST", "/api/v7/memory/summarize/draft", user_id="{user}", session_id="s"),
         READERS,
@@ -150,6 +154,7 @@ MATRIX: dict[str, tuple[Request, set[str]]] = {
     "change_event": (in_body("PATCH", "/api/v7/event/{club.event}", pinned=True), OWNERS),
     "erase_event": (in_query("DELETE", "/api/v7/event/{club.event}"), OWNERS),
     "remove_fact": (in_query("DELETE", "/api/v7/memory/facts/{club.fact}"), OWNERS),
+    "remove_instruction": (in_query("DELETE", "/api/v7/memory/instructions/{club.fact}"), OWNERS),
     "forget_memory": (in_body("POST", "/api/v7/memory/forget", dry_run=True), OWNERS),
     "set_retention": (in_body("PUT", "/api/v7/memory/retention", days=400), OWNERS),
     "show_team": (of_team("GET", ""), READERS),

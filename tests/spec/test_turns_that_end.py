@@ -54,7 +54,7 @@ def every_text(http: Http) -> dict[str, str]:
         "explain": http.post("/api/v7/memory/explain", {"query_text": question, **user}).text,
         "turns": http.get("/api/v7/events", params=user).text,
         "sessions": http.get("/api/v7/sessions", params=user).text,
-        "facts": http.get("/api/v7/memory/facts", params=user).text,
+        "facts": http.get("/api/v7/memory/facts", params={**user, "status": "all"}).text,
         "start pack": http.get("/api/v7/memory/start", params=user).text,
         "agent memory": http.get("/api/v7/agent/memory", params={"query": question, **user}).text,
         "chat": http.post("/api/v7/agent/chat", {"message": question, **user}).text,
@@ -96,6 +96,29 @@ class TestExpiry:
             ("expired", 0, 1),
             ("expired", 1, 0),
         ]
+
+    def test_a_fact_and_a_cube_of_their_own_are_gone_from_lists_and_counts(
+        self, http: Http, clock: FrozenClock
+    ) -> None:
+        """See specification.md#facts-expiry and specification.md#status-record."""
+        at = rfc3339(clock() + DAY_MS)
+        fact = {"user_id": "ada", "text": "The gate code is 4711.", "expires_at": at}
+        http.post("/api/v7/memory/facts", fact)
+        lesson = {
+            "cube_topic": "gates",
+            "cube_essence": "Codes of gates change at night.",
+            "cube_rules": "- MUST ask for the code again",
+        }
+        tell(http, "Is it shut?", cube_publish=True, cube_expires_at=at, **lesson)
+        assert http.get("/api/v7/status").json()["cubes_count"] == 1
+        clock.advance(DAY_MS)
+
+        count = http.get("/api/v7/status").json()["cubes_count"]
+        facts = http.get("/api/v7/memory/facts", params={"user_id": "ada", "status": "all"}).json()
+
+        assert count == 0
+        assert [(one["text"], one["status"]) for one in facts["facts"]] == [(None, "expired")]
+        assert http.rows()["cubes"] == 0
 
     def test_no_word_of_it_stays_on_disk(
         self, http: Http, clock: FrozenClock, folder: Path

@@ -39,15 +39,11 @@ def test_map_consists_of_verbatim_sentences_of_the_l1s(http: Http) -> None:
     ]
 
 
-def test_map_without_l1s_is_empty_but_for_the_agents_part(http: Http) -> None:
+def test_map_without_l1s_is_empty(http: Http) -> None:
     """See specification.md#map-without-l1."""
-    kept = {"updated": False, "map_text": "", "l1_count": 0, "version": 0}
-    assert updated_map(http) == kept
+    empty = {"updated": False, "map_text": "", "l1_count": 0, "version": 0}
+    assert updated_map(http) == empty
     assert http.get(PATH).status_code == 404
-
-    http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May.\n"})
-
-    assert updated_map(http) == {**kept, "map_text": "Ada: Oslo since May.", "version": 1}
 
 
 def test_unchanged_map_is_stored_once(http: Http) -> None:

@@ -52,7 +52,7 @@ def test_interleaved_users_of_one_key_keep_their_own_memory(http: Http) -> None:
             assert (remembered["saved"], remembered["user_id"]) == (True, user)
             assert (checks["user_id"], checks["session_id"]) == (user, f"{user}-{number}")
             assert started.json()["user_id"] == user
-            assert started.json()["parts"]["facts"] == [ANTIBIOTICS[user]]
+            assert started.json()["parts"]["facts"] == [f"2026-01-01 {ANTIBIOTICS[user]}"]
 
     for user in USERS:
         stored = http.memory("What do I take?", user, session_id="later", interact=False)
@@ -105,7 +105,7 @@ def test_a_vote_names_the_user(http: Http) -> None:
     ]
 
     assert http.remember("And now?", "Now too.", session_id="s")["user_id"] == "ada"
-    assert "detail" not in answers[0]
+    assert "two users within a day" not in answers[0]["detail"]
     assert "two users within a day" in answers[1]["detail"]
 
 
@@ -135,7 +135,7 @@ def test_the_default_session_is_of_the_user_who_spoke_last(two_servers: tuple[Ht
 
             assert (answer["step"], turn["step"]) == (2 * round_number - 1,) * 2
             assert (turn["user_id"], look["user_id"], start["user_id"]) == (user,) * 3
-            assert start["parts"]["facts"] == [f"{user} is allergic"]
+            assert start["parts"]["facts"] == [f"2026-01-01 {user} is allergic"]
             assert "duty_error" not in after
             assert after["hits"][0]["event_id"] == turn["event_id"]
             assert [one for one in turn.get("reminders", []) if "two users" not in one] == []

@@ -303,7 +303,9 @@ class Recalled:
 
 
 def _digest(item: str) -> str:
-    """Return a short digest of an item."""
+    """Return a short digest of an item; of a cube without its last line, about the search."""
+    if item.startswith("[cube "):
+        item = item.rpartition("\n")[0]
     return f"{zlib.crc32(item.encode()):x}-{len(item)}"
 
 

@@ -162,6 +162,7 @@ def add_refs(text: str, events: Sequence[EventEvidence], day: date) -> str:
 
 # Topic of turns answered by quotes: their responses are not evidence.
 QUOTED_TOPIC = "chat, quoted from memory"
+MODEL_TOPIC = "chat"  # of turns that a model answered
 NO_MODEL = "No language model is configured, so I can only quote what I remember."
 OUTSIDE_NOT_ALLOWED = (
     "This account does not allow language models on other machines to read its memory, "
@@ -403,6 +404,8 @@ class RetrievedEvent:
     event_id: str
     day: date  # of the event
     text: str
+    message: str = ""  # of the user
+    is_by_chat: bool = False  # its answer is one of chat's own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -430,8 +433,17 @@ class Brief:
         return [EventEvidence(event.event_id, event.text, event.day) for event in self.events]
 
     def filter_text(self, text: str) -> str:
-        """Clean a model's answer and add missing refs."""
-        return add_refs(clean(text, self.ids), self.evidence, self.day)
+        """Clean a model's answer and add missing refs.
+
+        What the user said is cited first, what chat answered last.
+        """
+        said = [EventEvidence(one.event_id, one.message, one.day) for one in self.events]
+        by_chat = {one.event_id for one in self.events if one.is_by_chat}
+        others = [one for one in self.evidence if one.event_id not in by_chat]
+        text = clean(text, self.ids)
+        for events in (said, others, self.evidence):
+            text = add_refs(text, events, self.day)
+        return text
 
 
 @dataclass(slots=True, kw_only=True)
@@ -459,7 +471,13 @@ def retrieved_event(event: Row, hit: Hit | None = None) -> RetrievedEvent:
     if event.topic:
         text = f"Topic: {event.topic[:200]}\n{text}"
     day = day_of(event.occurred_ms, event.occurred_offset)
-    return RetrievedEvent(event_id=event.event_id, day=day, text=text)
+    return RetrievedEvent(
+        event_id=event.event_id,
+        day=day,
+        text=text,
+        message=event.query[: limits.CHAT_EVENT_CHARACTERS_MAX],
+        is_by_chat=event.topic in (MODEL_TOPIC, QUOTED_TOPIC),
+    )
 
 
 def recent_messages(history: Sequence[Earlier]) -> list[Earlier]:
@@ -548,7 +566,8 @@ def _check_answer(
     recalled = {event.event_id: CitedEvent("shown", event) for event in brief.evidence}
     draft = parse_draft(text, brief.day)
     cited = {ref: recalled.get(ref, CitedEvent("unknown")) for ref in draft.refs}
-    failures = _failures(review(draft, cited, ""))
+    message = [EventEvidence("", brief.message, brief.day)]
+    failures = _failures(review(draft, cited, "", lambda: message))
     if models.has("judge", outside=outside):
         judgement = judge(models, draft, cited, budget, outside=outside)
         tries += judgement.tries

@@ -31,6 +31,7 @@ from ..protocol.text import day_of
 from ..search import EventText
 from ..store import Transaction
 from .answers import (
+    MODEL_TOPIC,
     NO_MODEL,
     OUTSIDE_NOT_ALLOWED,
     QUOTED_TOPIC,
@@ -48,7 +49,8 @@ from .answers import (
     write_answer,
 )
 
-MODEL_TOPIC = "chat"
+# Beginnings of the reminders that are chat's own work, not its client's (memory/duties.py).
+_OWN_WORK = ("Rate ", "A cube is due", "An L1 is due", "An L2 is due", "The last reply cites")
 NO_ANSWER = "No language model answered ({reason}), so I can only quote what I remember."
 
 
@@ -158,7 +160,8 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
     )
 
     def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> ChatAnswer:
-        answers_step(tx, turn.caller, stored)
+        look = {"passed": int(not result.failures), "now_ms": turn.context.clock()}
+        answers_step(tx, turn.caller, stored, look)
         return _chat_answer(turn, result, seal, stored.event_id, notice)
 
     return store_turn_idempotently(
@@ -196,7 +199,8 @@ def _chat_answer(
         checks=list(result.failures[: limits.CHECKS_LISTED_MAX]) or None,
         shared_cubes=search_result.shared_cubes or None,
         duty_error=search_result.duty_error,
-        reminders=search_result.reminders,
+        reminders=[one for one in search_result.reminders or () if not one.startswith(_OWN_WORK)]
+        or None,
         detail=notice,
     )
 
@@ -254,10 +258,14 @@ def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
 
 
 def _sources(turn: ChatTurn) -> list[RetrievedEvent]:
-    """Return the turns that facts and instructions came with, if they are no hits."""
+    """Return turns that are no hits: those that facts and instructions came with, and those that
+    chat's earlier answers cite.
+    """
     answer = turn.search_result
     hits = {hit.event_id for hit in answer.hits}
-    ids = [event_id for event_id in citable_events(answer) if event_id not in hits]
+    earlier = (hit.response for hit in answer.hits if hit.topic in (MODEL_TOPIC, QUOTED_TOPIC))
+    cited = (ref for text in earlier for tag in find_tags(text) for ref, _, _ in tag.refs)
+    ids = [one for one in (*citable_events(answer), *cited) if one not in hits]
     return _events(turn.context, turn.caller, dict.fromkeys(ids))
 
 

@@ -23,6 +23,7 @@ from ..claims.review import (
 from ..context import Caller, Context
 from ..memory.intake import Intake
 from ..memory.spaces import SQL as SPACES
+from ..memory.write.turns import TURN_SQL
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
 from ..models.calls import usage_of
 from ..models.port import FAILURE_MESSAGES
@@ -197,6 +198,7 @@ def _contains_quote(quote: str, text: str) -> bool:
 # --- Second look: check that each specific claim of a stored answer is marked and supported --
 
 SQL = load_queries("remembrancer.agent", "second_look.sql")
+OWN_TEXTS_MAX = 20  # the message of a turn, and tool results of its session
 _log = logging.getLogger(__name__)
 _REPLY_PREFIX_CHARACTERS = 40  # characters of a response in the column `reply` (migration 4)
 
@@ -240,8 +242,12 @@ def second_look(context: Context, caller: Caller, request: SecondLook) -> Second
         lambda tx: _cited_events(tx, turn, draft.refs), account_id=caller.account_id
     )
     cited |= _cited_in_teams(context, caller, turn, cited)
+
+    def own() -> list[EventEvidence]:
+        return context.store.read(lambda tx: _own_texts(tx, turn), account_id=caller.account_id)
+
     # Outside the transaction: a long draft does not block a database reader.
-    checks = review(draft, cited, request.event_id)
+    checks = review(draft, cited, request.event_id, own)
     judgement = _judge(context, caller, draft, cited)
     if judgement is not None:
         checks = sorted([*checks, *judgement.checks], key=sort_key)
@@ -255,16 +261,14 @@ def _count_look(context: Context, caller: Caller, turn: Row, *, passed: bool) ->
     keys without the protocol."""
     if caller.read_only or not caller.has_protocol or caller.key_id == NO_KEY:
         return
-    values = {
-        "event": turn.id,
-        "key_id": caller.key_id,
-        "passed": int(passed),
-        "now_ms": context.clock(),
-    }
+    values = {"event": turn.id, "key_id": caller.key_id, "passed": int(passed)}
+    now_ms = context.clock()
     try:
         # Not flushed: a count may lose a look in a power cut, but no look waits for the disk.
         context.store.write(
-            lambda tx: tx.run(SQL.count_look, **values), account_id=caller.account_id, flush=False
+            lambda tx: tx.run(TURN_SQL.count_look, **values, now_ms=now_ms),
+            account_id=caller.account_id,
+            flush=False,
         )
     except StoreUnavailable as error:
         _log.warning("second look not counted: %s", error)
@@ -348,6 +352,14 @@ def _cited_in_teams(
     if sum(map(len, own + texts)) > limits.CITED_CHARACTERS_MAX:
         raise _cites_too_much()
     return events
+
+
+def _own_texts(tx: Transaction, turn: Row) -> list[EventEvidence]:
+    """Return the message of a turn, and the latest tool results of its session."""
+    day = day_of(turn.occurred_ms, turn.occurred_offset)
+    rows = tx.all(SQL.own_texts, event=turn.id, session=turn.session, most=OWN_TEXTS_MAX)
+    texts = [row.text[: limits.CITED_CHARACTERS_MAX // OWN_TEXTS_MAX] for row in rows]
+    return [EventEvidence(turn.event_id, text, day) for text in texts]
 
 
 def _evidence(row: Row) -> EventEvidence:

@@ -19,15 +19,11 @@ select events.id, events.event_id, events.topic, events.query, events.response, 
 from events left join shown_events on shown_events.account_id = :account_id and shown_events.event = events.id and shown_events.session = :session
 where events.account_id = :account_id and events.event_id = :event_id and events.id >= :space_id << 32 and events.id < (:space_id + 1) << 32;
 
--- count_look: Count one second look at a turn and store its result
-insert into looks (account_id, session, event, key_id, passed, failed, last_passed, looked_ms)
-select account_id, session, id, :key_id, :passed, 1 - :passed, :passed, :now_ms from events where events.account_id = :account_id and id = :event
-on conflict (session, event) do update set key_id = excluded.key_id, passed = looks.passed + excluded.passed,
-    failed = looks.failed + excluded.failed, last_passed = excluded.last_passed, looked_ms = excluded.looked_ms;
-
--- count_look [postgresql]: the account leads every key
-insert into looks (account_id, session, event, key_id, passed, failed, last_passed, looked_ms)
-select account_id, session, id, :key_id, cast(:passed as bigint), 1 - cast(:passed as bigint), cast(:passed as bigint), :now_ms
-from events where events.account_id = :account_id and id = :event
-on conflict (account_id, session, event) do update set key_id = excluded.key_id, passed = looks.passed + excluded.passed,
-    failed = looks.failed + excluded.failed, last_passed = excluded.last_passed, looked_ms = excluded.looked_ms;
+-- own_texts: The message of a turn, then the newest texts of its session that tools gave
+select text from (
+    select events.query as text, 0 as place, events.id from events where events.account_id = :account_id and events.id = :event
+    union all
+    select case when events.response_source = 2 then events.response else events.query end as text, 1 as place, events.id
+    from events where events.account_id = :account_id and events.session = :session and events.id <> :event
+        and (events.response_source = 2 or events.query_source = 2)
+) as own where own.text <> '' order by own.place, own.id desc limit :most;

@@ -135,7 +135,7 @@ def draft_summary(context: Context, caller: Caller, request: SummaryAsked) -> Su
         chosen += additions
     text = " ".join(chosen)
     ratio = round(len(text) / max(source.characters, 1), 4)
-    off = off_length(ratio)
+    off = off_length(ratio, len(text))
     earlier = source.count - len(source.turns)
     notes = [
         run.detail,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from ..protocol.agent import Check, CheckName
 from ..protocol.seal import read_seal
@@ -26,9 +26,11 @@ from .extract import (
     tags_for,
     unify_characters,
 )
+from .plain import numbers_in_code, plain_spans
 from .statements import Statement, Verdict, compare
 from .values import Claim, Kind
 
+OwnTexts: TypeAlias = Callable[[], Sequence[EventEvidence]]
 CHECK_BY_KIND: dict[Kind, CheckName] = {
     "number": "number_in_ref",
     "date": "date_in_ref",
@@ -114,10 +116,16 @@ def parse_draft(text: str, day: date) -> ParsedDraft:
     )
 
 
-def review(draft: ParsedDraft, cited: Mapping[str, CitedEvent], event_id: str) -> list[Check]:
+def review(
+    draft: ParsedDraft,
+    cited: Mapping[str, CitedEvent],
+    event_id: str,
+    own: OwnTexts = tuple,
+) -> list[Check]:
     """Return the checks of a draft: failures first, then in the order of the draft.
 
-    `cited` has an entry for each ref of the draft.
+    `cited` has an entry for each ref of the draft. `own` reads the user's message of the turn and
+    the tool results of its session: what they say needs no tag.
     """
     if not draft.text.strip():
         return [
@@ -133,7 +141,7 @@ def review(draft: ParsedDraft, cited: Mapping[str, CitedEvent], event_id: str) -
         *_secret_checks(draft.secrets),
         *_event_id_check(draft, event_id),
         *_ref_checks(draft, cited),
-        *_claim_checks(draft, cited),
+        *_claim_checks(draft, cited, own),
         *_statement_checks(draft, cited),
     ]
     return sorted(checks, key=sort_key)
@@ -249,7 +257,28 @@ def _ref_check(draft: ParsedDraft, ref: str, start: int, end: int, event: CitedE
     return _check_at(draft.text, start, end, check=check, status=status, detail=detail, ref=ref)
 
 
-def _claim_checks(draft: ParsedDraft, cited: Mapping[str, CitedEvent]) -> Iterator[Check]:
+class _Exempt:
+    """Claims without need of a tag: of own texts, in code, list numbers, right arithmetic."""
+
+    def __init__(self, draft: ParsedDraft, own: Sequence[EventEvidence]) -> None:
+        blocks = code_blocks(draft.text)
+        self._text, self._own = draft.text, own
+        self._spans = plain_spans(blank_out(draft.text, blocks))
+        self._in_code = numbers_in_code(draft.text, blocks)
+
+    def has(self, claim: Claim) -> bool:
+        """Return True if a claim needs no tag."""
+        return (
+            self._text[claim.start : claim.end] in self._in_code
+            or any(start <= claim.start and claim.end <= end for start, end in self._spans)
+            or any(one.supports(claim) for one in self._own)
+        )
+
+
+def _claim_checks(
+    draft: ParsedDraft, cited: Mapping[str, CitedEvent], own_texts: OwnTexts
+) -> Iterator[Check]:
+    exempt: _Exempt | None = None  # read only if a claim has no tag
     claims = iter(draft.claims)
     claim = next(claims, None)
     for sentence in draft.sentences:
@@ -263,6 +292,9 @@ def _claim_checks(draft: ParsedDraft, cited: Mapping[str, CitedEvent]) -> Iterat
             if tags:
                 yield from _support_checks(draft, own, tags, cited)
             elif not (own.weak or sentence.is_question or sentence.is_heading):
+                exempt = exempt or _Exempt(draft, own_texts())
+                if exempt.has(own):
+                    continue
                 detail = f"Put (ref: <event_id>) after it if memory says so, else {_MARKERS}."
                 yield _check_at(
                     draft.text,

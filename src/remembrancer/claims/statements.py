@@ -302,8 +302,15 @@ def _denies(clause: Clause, other: Clause) -> bool:
     if content == other_content:
         is_specific = any(token.is_value or token.is_capital for token in clause.content())
         return is_specific or list(content) == list(other_content)
-    is_ruled_out = any(key in other.negated_values for key in content)
-    return is_ruled_out and not clause.negations and content <= other_content
+    for positive, negative in ((clause, other), (other, clause)):
+        said = _counts(one for one in positive.content() if one.form not in clause.lists.pronouns)
+        if (
+            not positive.negations
+            and any(key in negative.negated_values for key in said)
+            and said <= _counts(negative.content())
+        ):
+            return True
+    return False
 
 
 def _says_no_more(clause: Clause, other: Clause) -> bool:

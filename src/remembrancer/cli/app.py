@@ -139,8 +139,11 @@ def login(url: ServiceUrl = None) -> None:
 
 app.command("remember")(memory_commands.remember)
 app.command("search")(memory_commands.search)
-app.command("facts")(memory_commands.facts)
+app.add_typer(memory_commands.facts_app, name="facts")
 app.command("sessions")(memory_commands.sessions)
+app.command("users")(accounts.list_users)
+app.command("delete")(memory_commands.delete)
+app.command("forget")(memory_commands.forget)
 app.command("evaluate")(evaluate_command.evaluate)
 
 

@@ -206,8 +206,13 @@ def remember(
         print(note, file=sys.stderr)
 
 
+facts_app = typer.Typer(invoke_without_command=True)
+
+
+@facts_app.callback()
 @takes_options
 def facts(
+    context: typer.Context,
     user_id: User = None,
     instructions: Annotated[
         bool,
@@ -223,6 +228,8 @@ def facts(
 
     Needs a running service and its key (`remembrancer login`).
     """
+    if context.invoked_subcommand is not None:
+        return
     with service_client(url) as client:
         items = client.instructions if instructions else client.facts
         listed = _first(items(user_id=user_id, **chosen.fields()), limit)
@@ -230,6 +237,95 @@ def facts(
     if not rows:
         print("There are no such facts of this user.", file=sys.stderr)
     _print(rows, ("date", "fact_id", "status", "text"), output, as_json=as_json, document=listed)
+
+
+@facts_app.command("add")
+def add_fact(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The fact, as one statement.")],
+    user_id: User = None,
+    valid_from: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Day or time since which it holds. Default: now."),
+    ] = None,
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Metadata to find it by. Can be repeated."),
+    ] = None,
+    team: Team = None,
+    url: ServiceUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Store a fact without a turn. Prints its id.
+
+    Needs a running service and its key (`remembrancer login`).
+    """
+    from ..protocol.filters import pairs_of
+
+    fields: dict[str, Any] = {
+        "valid_from": valid_from,
+        "metadata": options_of(pairs_of, metadata),
+        "team": team,
+    }
+    with service_client(url) as client:
+        stored = client.add_fact(text, user_id=user_id, **fields)
+    document = stored.model_dump(mode="json")
+    if as_json:
+        print_list([], (), OutputFormat.JSON, document=document)
+        return
+    print(stored.fact.fact_id)
+    if stored.detail:
+        print(stored.detail, file=sys.stderr)
+
+
+def delete(
+    item_id: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of a turn (`e_…`) or of a fact (`f_…`).")
+    ],
+    team: Team = None,
+    url: ServiceUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Erase one turn, or one fact with its versions, for good.
+
+    Needs a running service and its key (`remembrancer login`).
+    """
+    with service_client(url) as client:
+        erased = client.delete(item_id, team=team)
+    if as_json:
+        print_list([], (), OutputFormat.JSON, document=erased.model_dump(mode="json"))
+        return
+    print(f"Erased {item_id}.")
+
+
+def forget(
+    user_id: Annotated[str, typer.Option("--user-id", help="User whose memory to erase.")],
+    session_id: Annotated[
+        str | None, typer.Option(help="Only this session. Default: the whole memory.")
+    ] = None,
+    filters: FilterOptions = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    url: ServiceUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Erase a user's memory, or a part of it, for good.
+
+    Asks before it erases. Needs a running service and its key (`remembrancer login`).
+    """
+    what = "the whole memory" if session_id is None and not filters else "that part of the memory"
+    if not yes:
+        typer.confirm(f"Erase {what} of {user_id} for good?", abort=True, err=True)
+    from ..protocol.filters import filters_of
+
+    with service_client(url) as client:
+        forgotten = client.delete_all(
+            user_id=user_id, session_id=session_id, filters=options_of(filters_of, filters)
+        )
+    document = forgotten.model_dump(mode="json")
+    if as_json:
+        print_list([], (), OutputFormat.JSON, document=document)
+        return
+    counts = ", ".join(f"{n:,} {name}" for name, n in document["counts"].items() if n)
+    print(f"Erased: {counts or 'nothing was stored'}.")
 
 
 def sessions(

@@ -13,7 +13,7 @@ import httpx2
 from pydantic import BaseModel
 
 from .. import __version__
-from ..protocol.facts import Fact, FactList, FactRemoved, FactsQuery, FactStored
+from ..protocol.facts import Fact, FactAdd, FactList, FactRemoved, FactsQuery, FactStored
 from ..protocol.forget import EventErased, Forgotten
 from ..protocol.memory import (
     BatchReceipt,
@@ -179,7 +179,8 @@ class Client(Operations, SynchronousCaller):
         receipts: list[BatchReceipt] = []
         for batch in batches:
             receipts += self.save_batch(batch.model_copy(update={"user_id": user})).receipts
-        return AddResult.of(receipts, user_id=user, session_id=session_id)
+        notes = verbs.notes_on(content, fields)
+        return AddResult.of(receipts, user_id=user, session_id=session_id, notes=notes)
 
     def search(
         self,
@@ -235,6 +236,26 @@ class Client(Operations, SynchronousCaller):
         Raises ValueError for the id of a turn: turns are verbatim and never change.
         """
         return self.change_fact(fact_id, verbs.fact_change(fact_id, text, team))
+
+    def add_fact(  # type: ignore[override]  # takes more than the operation
+        self,
+        body: FactAdd | str,
+        *,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> FactStored:
+        """Store a fact without a turn: a text, or a `FactAdd`.
+
+        `fields` of a text are those of `FactAdd`, such as `valid_from` and `metadata`.
+        """
+        if isinstance(body, str) and user_id is None:
+            user_id = self.user_id
+        message = verbs.fact_of(body, user_id, fields)
+        stored: FactStored = self.call(
+            Operations.add_fact, message=message, idempotency_key=idempotency_key
+        )
+        return stored
 
     def delete(self, item_id: str, *, team: str | None = None) -> EventErased | FactRemoved:
         """Erase one turn (`e_…`) or the text of one fact (`f_…`) for good."""
@@ -471,7 +492,8 @@ class AsyncClient(Operations, AsynchronousCaller):
         for batch in batches:
             saved = await self.save_batch(batch.model_copy(update={"user_id": user}))
             receipts += saved.receipts
-        return AddResult.of(receipts, user_id=user, session_id=session_id)
+        notes = verbs.notes_on(content, fields)
+        return AddResult.of(receipts, user_id=user, session_id=session_id, notes=notes)
 
     async def search(
         self,
@@ -534,6 +556,26 @@ class AsyncClient(Operations, AsynchronousCaller):
         Raises ValueError for the id of a turn: turns are verbatim and never change.
         """
         return await self.change_fact(fact_id, verbs.fact_change(fact_id, text, team))
+
+    async def add_fact(  # type: ignore[override]
+        self,
+        body: FactAdd | str,
+        *,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> FactStored:
+        """Store a fact without a turn: a text, or a `FactAdd`.
+
+        `fields` of a text are those of `FactAdd`, such as `valid_from` and `metadata`.
+        """
+        if isinstance(body, str) and user_id is None:
+            user_id = self.user_id
+        message = verbs.fact_of(body, user_id, fields)
+        stored: FactStored = await self.call(
+            Operations.add_fact, message=message, idempotency_key=idempotency_key
+        )
+        return stored
 
     async def delete(self, item_id: str, *, team: str | None = None) -> EventErased | FactRemoved:
         """Erase one turn (`e_…`) or the text of one fact (`f_…`) for good."""

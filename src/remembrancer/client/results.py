@@ -19,7 +19,8 @@ LINE_CHARACTERS_MAX = 100  # of a hit, when a result is printed
 class AddResult:
     """Ids of the turns that `add` stored, oldest first.
 
-    `notes` are remarks of the service on storing them, such as a masked key.
+    `notes` are remarks on storing them, such as a masked key, calls of tools that were left out, or
+    a time that was read as a local one.
     """
 
     user_id: str
@@ -28,13 +29,20 @@ class AddResult:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, receipts: Sequence[BatchReceipt], *, user_id: str, session_id: str) -> AddResult:
-        """Return the result of the receipts of all turns."""
+    def of(
+        cls,
+        receipts: Sequence[BatchReceipt],
+        *,
+        user_id: str,
+        session_id: str,
+        notes: tuple[str, ...] = (),
+    ) -> AddResult:
+        """Return the result of the receipts of all turns, with notes of the client."""
         return cls(
             user_id=user_id,
             session_id=session_id,
             event_ids=tuple(receipt.event_id for receipt in receipts),
-            notes=tuple(receipt.detail for receipt in receipts if receipt.detail),
+            notes=(*notes, *(receipt.detail for receipt in receipts if receipt.detail)),
         )
 
     @property

@@ -27,7 +27,7 @@ from ..protocol.facts import FactChange, FactList
 from ..protocol.fence import one_line
 from ..protocol.forget import Forget
 from ..protocol.memory import Event
-from ..protocol.message import DEFAULT_SESSION
+from ..protocol.message import DEFAULT_SESSION, in_characters
 from ..protocol.operation import AnyOperation
 from ..protocol.operations import Operations
 from ..protocol.recalled import event_item, fenced_items, stored_fact_item
@@ -244,7 +244,9 @@ def _error_message(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return f"the arguments cannot be converted to JSON: {error}"
     fault = error.errors()[0]
-    return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
+    return (
+        f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {in_characters(fault, fault['msg'])}"
+    )
 
 
 def one_request(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -152,6 +153,31 @@ def _conversation(messages: Sequence[Any]) -> Iterator[_Sides]:
             at = message.get("occurred_at") or message.get("created_at")
             sides.occurred_at = sides.occurred_at or at
     yield sides
+
+
+def left_out(content: Content) -> str | None:
+    """Return a note on the parts of a chat that no turn holds, or None if there are none."""
+    if isinstance(content, str | tuple):
+        return None
+    parts: Counter[str] = Counter()
+    for message in [content] if isinstance(content, Mapping) else content:
+        role, blocks = str(message["role"]).lower(), message.get("content")
+        if role in ("tool", "function"):
+            parts["tool result"] += 1
+        elif role in OTHER_ROLES:
+            parts[f"{role} message"] += 1
+        parts["tool call"] += len(message.get("tool_calls") or ())
+        parts["tool call"] += message.get("function_call") is not None
+        if isinstance(blocks, Sequence) and not isinstance(blocks, str):
+            kinds = (one.get("type") for one in blocks if isinstance(one, Mapping))
+            parts.update(_BLOCKS.get(str(kind), f"{kind} part") for kind in kinds if kind != "text")
+    counts = ", ".join(
+        f"{n} {part}{'' if n == 1 else 's'}" for part, n in sorted(parts.items()) if n
+    )
+    return f"Left out, because a turn holds what was said: {counts}." if counts else None
+
+
+_BLOCKS = {"tool_use": "tool call", "tool_result": "tool result"}
 
 
 def _text(message: Mapping[str, Any], number: int) -> str:

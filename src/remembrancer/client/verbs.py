@@ -10,30 +10,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from http import HTTPStatus
 from typing import Any, TypeAlias, TypedDict, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..protocol.facts import Fact, FactChange
+from ..protocol.facts import Fact, FactAdd, FactChange, FactVersion
 from ..protocol.forget import Forget
 from ..protocol.memory import TurnBatch
+from ..protocol.message import in_characters
 from ..protocol.search import MemoryQuery
 from ..protocol.sources import TurnSource
 from ..protocol.teams import TeamQuery
 from ..protocol.trust import TextSource
 from .errors import NotFoundError
-from .turns import Content, batches, turns_of
+from .turns import Content, batches, left_out, turns_of
 
 M = TypeVar("M", bound=BaseModel)
 Time: TypeAlias = datetime | str | None
 SOME_USER = "user"  # to check the other fields before the service is asked for the default
 PAGE_MAX = 100  # items of a page
-TIMES = frozenset({"after", "before", "as_of", "occurred_at", "expires_at"})
+TIMES = frozenset(
+    {"after", "before", "as_of", "occurred_at", "expires_at", "valid_from", "valid_to"}
+)
 ARGUMENTS: Mapping[int | str, str] = {"query_text": "query"}  # of the verbs, by the field they fill
 _ID = re.compile(r"[\w-]+", re.ASCII)
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_LOCAL = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?")
 # Fields of a search that belong to the protocol of a turn.
 PROTOCOL_FIELDS = frozenset({"interact", "last_seal", "seals", "session_id"})
 
@@ -135,6 +138,20 @@ def fact_change(fact_id: str, text: str, team: str | None) -> FactChange:
     return valid(FactChange, text=text, team=team)
 
 
+def fact_of(fact: FactAdd | str, user_id: str | None, fields: Mapping[str, Any]) -> FactAdd:
+    """Return the message that adds a fact: a text with its fields, or the message itself."""
+    if not isinstance(fact, str):
+        if user_id is not None or fields:
+            raise TypeError("add_fact() takes user_id and other fields only beside a text.")
+        return fact
+    allowed = FactAdd.model_fields.keys() - {"text"}
+    if unknown := sorted(fields.keys() - allowed):
+        raise TypeError(
+            f"add_fact() takes no {', '.join(unknown)}. It takes {', '.join(sorted(allowed))}."
+        )
+    return valid(FactAdd, text=fact, user_id=user_id, **fields)
+
+
 def erased_scope(
     user_id: str | None,
     session_id: str | None,
@@ -163,7 +180,10 @@ def check_scope(user_id: str | None, team: str | None) -> None:
 
 
 def line_of_facts(every: Sequence[Fact], fact_id: str) -> list[Fact]:
-    """Return a fact with those that it replaced and those that replaced it, oldest first."""
+    """Return a fact with those that it replaced and those that replaced it, oldest first.
+
+    Before each fact come its versions.
+    """
     by_id = {fact.fact_id: fact for fact in every}
     line, pending = {fact_id}, [by_id[fact_id]]
     while pending:
@@ -172,7 +192,17 @@ def line_of_facts(every: Sequence[Fact], fact_id: str) -> list[Fact]:
             if other in by_id and other not in line:
                 line.add(other)
                 pending.append(by_id[other])
-    return [fact for fact in reversed(every) if fact.fact_id in line]
+    return [
+        wording
+        for fact in reversed(every)
+        if fact.fact_id in line
+        for wording in (*(_of_version(fact, one) for one in fact.versions), fact)
+    ]
+
+
+def _of_version(fact: Fact, version: FactVersion) -> Fact:
+    fields: dict[str, Any] = {"status": "superseded", "versions": [], **version.model_dump()}
+    return fact.model_copy(update=fields)
 
 
 def find_fact(every: Sequence[Fact], fact_id: str, user_id: str, team: str | None) -> Fact:
@@ -230,12 +260,33 @@ def valid(model: type[M], **fields: Any) -> M:
 
 
 def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are not None. A day becomes the time at which it begins, in UTC."""
+    """Return the fields that are not None. Days and times without a zone are local ones."""
     present = {name: value for name, value in fields.items() if value is not None}
-    for name in TIMES & present.keys():
-        if isinstance(present[name], str) and _DAY.fullmatch(present[name]):
-            present[name] += "T00:00:00Z"
-    return present
+    return present | _local_times(present)
+
+
+def _local_times(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the times without a zone with that of this machine. A day is its beginning."""
+    times = {}
+    for name in TIMES & fields.keys():
+        value = fields[name]
+        try:
+            if isinstance(value, str) and _LOCAL.fullmatch(value):
+                value = datetime.fromisoformat(value)
+            elif isinstance(value, date) and not isinstance(value, datetime):
+                value = datetime(value.year, value.month, value.day)  # noqa: DTZ001 - made local
+            if isinstance(value, datetime) and value.tzinfo is None:
+                times[name] = value.astimezone().isoformat()
+        except (ValueError, OverflowError):
+            continue  # no day of the calendar: the message says so
+    return times
+
+
+def notes_on(content: Content, fields: TurnFields) -> tuple[str, ...]:
+    """Return what a program should know of how its content and its times were read."""
+    zoned = sorted(_local_times(fields).items())
+    notes = [f"{name} has no zone and was read as local time: {at}." for name, at in zoned]
+    return (*notes, *filter(None, [left_out(content)]))
 
 
 def _invalid(error: ValidationError) -> ValueError:
@@ -244,7 +295,7 @@ def _invalid(error: ValidationError) -> ValueError:
     for fault in error.errors():
         first, *rest = fault["loc"] or ("the call",)
         place = ".".join(map(str, (ARGUMENTS.get(first, first), *rest)))
-        message = fault["msg"].removeprefix("Value error, ")
+        message = in_characters(fault, fault["msg"]).removeprefix("Value error, ")
         day = ", or a day, such as 2026-03-01" if first in TIMES and "RFC 3339" in message else ""
         faults.append(f"{place}: {message}{day}")
     return ValueError("; ".join(faults))

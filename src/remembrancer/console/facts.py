@@ -207,14 +207,15 @@ def reword(browser: BrowserRequest) -> Response:
     if isinstance(request, dict):
         errors = {"since" if name == "valid_from" else name: request[name] for name in request}
         return _one(browser, fact_id, _rejected("wording", form, errors))
+    before = fact_timeline(*browser.arguments, fact_id).fact.text
     try:
         stored = change_fact(*browser.arguments, fact_id, request)
     except (InvalidRequest, Conflict) as error:
         return _one(browser, fact_id, _refused("wording", form, error))
     return browser.redirect(
         link_to(PATH, fact_id=stored.fact.fact_id),
-        notice=f"The wording is changed.{_consequences(browser, stored, reworded=1)}"
-        if stored.fact.fact_id != fact_id
+        notice=f"The wording is changed.{_consequences(browser, stored)}"
+        if stored.fact.text != before
         else "Nothing changed: the wording is the same.",
     )
 
@@ -328,13 +329,10 @@ def _refused(name: str, form: Mapping[str, str], error: InvalidRequest | Conflic
     return RejectedForm(name=name, values=form, errors={field: message}, status=error.status)
 
 
-def _consequences(browser: BrowserRequest, stored: FactStored, *, reworded: int = 0) -> str:
-    """Return sentences about the facts that a stored one replaced or may contradict.
-
-    `reworded` of the replaced facts go without saying.
-    """
+def _consequences(browser: BrowserRequest, stored: FactStored) -> str:
+    """Return sentences about the facts that a stored one replaced or may contradict."""
     sentences = ""
-    count = 0 if stored.outcome == "known" else len(stored.fact.supersedes) - reworded
+    count = 0 if stored.outcome == "known" else len(stored.fact.supersedes)
     if count > 0:
         sentences += f" It takes the place of {count} {'fact' if count == 1 else 'facts'}."
     if stored.fact.superseded_by:

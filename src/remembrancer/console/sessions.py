@@ -7,6 +7,7 @@ from starlette.responses import Response
 from ..agent.compliance import session_compliance
 from ..memory.duties import L1_TURNS
 from ..memory.history import browse
+from ..memory.tasks import end_task_of_session
 from . import layout
 from .browser_session import BrowserRequest, Page
 from .layout import link_to
@@ -54,4 +55,14 @@ def _one(browser: BrowserRequest, user_id: str, session_id: str) -> Response:
     )
 
 
-PAGES = {PATH: Page(get=show)}
+def end_task(browser: BrowserRequest) -> Response:
+    """End the open task of a session."""
+    user_id = layout.users(*browser.arguments, browser.form).chosen
+    session_id = layout.identifier(browser.form, "session_id")
+    end_task_of_session(*browser.arguments, user_id, session_id)
+    return browser.redirect(
+        link_to(PATH, user_id=user_id, session_id=session_id), notice="The task is ended."
+    )
+
+
+PAGES = {PATH: Page(get=show), f"{PATH}/end-task": Page(post=end_task)}

@@ -156,6 +156,11 @@ update cubes set
 where id = :id
 returning status, useful, useless;
 
+-- votes_of_account: Whether a cube is of the account, and the account's voters with the sum of their votes
+select cubes.account_id = :account_id as is_own, count(ratings.vote) as voters, coalesce(sum(ratings.vote), 0) as total
+from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.vote <> 0
+where cubes.id = :cube group by cubes.account_id;
+
 -- set_status: Set the status of a shared cube
 update cubes set status = :status where id = :id and status <> 'private';
 

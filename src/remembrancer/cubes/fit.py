@@ -42,6 +42,7 @@ _ODDS_OF_ONE, _ODDS_GROWTH = -3.0, 0.77  # log-odds for one lesson; growth per e
 _CHARACTERS_MAX = 8_000  # of a situation whose words are read
 _DEVIATION_MIN = 0.03  # of cosines: those of a small or coarse embedder may all be equal
 _LEVEL = 0  # place of the feature by which lessons are compared
+SHARED_MIN = 2 / 3  # of the content words of the shorter of two texts that say the same
 _LED_MAX = 20  # best other lessons whose mean a lesson's lead is measured from
 _ENGLISH = BY_CODE["en"]
 Vector: TypeAlias = npt.NDArray[np.float32]
@@ -379,6 +380,13 @@ def _weights() -> dict[str, _Weights]:
 def terms_of(text: str) -> frozenset[str]:
     """Return the terms of a lesson, which most searches meet again."""
     return _read_terms(text)
+
+
+def share_words(text: str, other: str) -> bool:
+    """Return True if two texts share most of the content words of the shorter one, two at least."""
+    terms, others = terms_of(text), terms_of(other)
+    fewer = min(len(terms), len(others))
+    return len(terms & others) >= max(SHARED_MIN * fewer, min(2, fewer), 1)
 
 
 @lru_cache(maxsize=16)  # of the searches in progress: messages are long and seldom come again

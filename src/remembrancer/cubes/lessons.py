@@ -348,7 +348,8 @@ def vote(
         )
         counts, status = count_votes(tx, cube.id)
         reminder = name_session_user(tx, caller, user_id, request.session_id, now_ms)
-        notices = (service_key_warning(request.reason), reminder())
+        uncounted = _why_uncounted(tx, cube.id, request.vote)
+        notices = (uncounted, service_key_warning(request.reason), reminder())
         votes = Votes(useful=counts.useful, useless=counts.useless)
         return CubeVoted(
             voted=True,
@@ -360,6 +361,23 @@ def vote(
         )
 
     return write_once(context, caller.account_id, idempotency, CubeVoted, count)
+
+
+OWN_VOTE = "It does not count: the cube is of your own account."
+SAME_ACCOUNT = (
+    "It changes no count: an account counts once, for the side of most of its users, and other "
+    "users of your account have voted."
+)
+
+
+def _why_uncounted(tx: Transaction, cube: int, vote: int) -> str | None:
+    """Return why a stored vote on a cube (its row id) changes no count; None if it does."""
+    row = tx.one(SQL.votes_of_account, cube=cube)
+    if row.is_own:
+        return OWN_VOTE
+    # The side of the account: that of its sum; a tie is none.
+    is_decided = row.total == 0 or row.total * (row.total - vote) > 0
+    return SAME_ACCOUNT if row.voters > 1 and is_decided else None
 
 
 def count_votes(tx: Transaction, cube: int) -> tuple[Row, CubeStatus]:

@@ -34,6 +34,10 @@ from ..search.text.screening import find_secrets, instruction_like
 ENGLISH_SHARE_MIN = 0.08
 ACCENTED_SHARE_MAX = 0.1  # of a text's words: names and loan words such as naïve
 ACCENTED_MIN = 3  # accented words that are allowed in a text of any length
+_QUOTED = re.compile(  # a few words
+    r"\"[^\"\n]{1,60}\"|\u201c[^\u201d\n]{1,60}\u201d|\u201e[^\u201c\u201d\n]{1,60}[\u201c\u201d]"
+    r"|\u00ab[^\u00bb\n]{1,60}\u00bb|`[^`\n]{1,60}`"
+)
 _GREEK = re.compile("[\u0370-\u03ff]")
 _LETTERS = ("LATIN ", "GREEK ", "MICRO ")  # Greek for units and formulas
 # Words of instructions that no other language of the table has. MUST and SHALL occur in rules of
@@ -140,23 +144,33 @@ TRICKS: dict[str, tuple[re.Pattern[str], ...]] = {
 
 def is_english(text: str) -> bool:
     """Return True if a text of at least a sentence is English; False in doubt."""
-    total, english, _ = _count_words(text)
+    total, english, _ = _count_words(_without_names(text))
     return bool(total) and english >= ENGLISH_SHARE_MIN * total and may_be_english(text)
 
 
 def may_be_english(text: str) -> bool:
     """Return True unless something shows that a text is in another language.
 
-    The text may be only a word or two.
+    The text may be only a word or two. Names with accents and quoted words may be of any language.
     """
     if any(
         character.isalpha() and not unicodedata.name(character, "").startswith(_LETTERS)
-        for character in text
+        for character in _QUOTED.sub(" ", text)
     ):
         return False
+    text = _without_names(text)
     total, english, other = _count_words(text)
     accented = sum(1 for word in words(text) if not word.isascii() and not _GREEK.match(word))
-    return other <= english and accented <= max(ACCENTED_MIN, ACCENTED_SHARE_MAX * total)
+    return other <= max(english, 1) and accented <= max(ACCENTED_MIN, ACCENTED_SHARE_MAX * total)
+
+
+def _without_names(text: str) -> str:
+    """Return a text without its quoted words and its capitalised words with an accent."""
+    return " ".join(
+        word
+        for word in _QUOTED.sub(" ", text).split()
+        if word.isascii() or not word.lstrip("([").istitle()
+    )
 
 
 def _count_words(text: str) -> tuple[int, int, int]:
@@ -299,8 +313,15 @@ def refusal(texts: Mapping[str, str]) -> str | None:
     if foreign:
         return f"Kept private: its {foreign[0]} is not in English."
     if not is_english("\n".join(texts[name] for name in PROSE)):
-        return "Kept private: it was not recognized as English. Write whole sentences."
+        shares = {name: _english_share(texts[name]) for name in PROSE[1:]}  # a topic is no sentence
+        name = min(shares, key=lambda one: shares[one])
+        return f"Kept private: its {name} was not recognized as English. Write whole sentences."
     return None
+
+
+def _english_share(text: str) -> float:
+    total, english, _ = _count_words(_without_names(text))
+    return english / max(total, 1)
 
 
 def _find_trick(text: str, *, in_rules: bool) -> str | None:

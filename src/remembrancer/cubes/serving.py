@@ -130,7 +130,8 @@ def relevant_cubes(
     """Return at most CUBES_SHOWN_MAX cubes that fit, best first.
 
     The user's private cubes, the account's and all shared ones, except those that are retired for
-    all or within the account, that the user rated -1, and that the session was shown already.
+    all or within the account, and that the user rated -1. The note of one that the session was
+    shown says so.
     """
     rejected: set[int] = set()
     if query.has_rejected:
@@ -171,9 +172,7 @@ def relevant_cubes(
     ]
     fits = _judged(context, tx, query, chosen)
     fits.sort(key=lambda one: (one.rank, one.row.id), reverse=True)
-    # First, because a cube that the session was shown may contradict another one.
-    current = [one for one in fits if not _is_contradicted(one, fits)]
-    served = [one for one in current if not one.is_met][:CUBES_SHOWN_MAX]
+    served = [one for one in fits if not _is_contradicted(one, fits)][:CUBES_SHOWN_MAX]
     return [_shared_cube(one, query.situation) for one in served]
 
 
@@ -377,6 +376,8 @@ def _note(one: _Fitting) -> str:
     status = f"{row.status}; {row.useful} found it useful, {row.useless} did not"
     if one.status != row.status:
         status += f"; {one.status} by the users of this account"
+    if one.is_met:
+        status = f"shown before; {status}"
     if row.vote is None and row.is_of_account:
         whose = "own" if row.is_own else "of another user of this account"
         return f"{whose} ({status}). It needs no rating from you."

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 
 from ..protocol.errors import InvalidJson, InvalidRequest, TooLarge, TooSlow, UnsupportedMediaType
-from ..protocol.message import Misfit
+from ..protocol.message import Misfit, in_characters
 from ..protocol.text import WITHOUT_NUL
 
 # --- Request bodies: receive within a size limit, parse as strict JSON, validate with a model
@@ -220,6 +220,7 @@ def fault(error: ErrorDetails) -> tuple[str, str]:
         cause = error.get("ctx", {}).get("error", message)
         message = str(cause)
         location = (*location, cause.member) if isinstance(cause, Misfit) else location
+    message = in_characters(error, message)
     if error["type"] == "extra_forbidden":
         location = (*location[:-1], _redact_name(str(location[-1])))
         message = "this request has no such field, and it erases or revokes: nothing was done"

@@ -124,6 +124,8 @@ ROUTES: tuple[Endpoint, ...] = (
     # facts
     reads(Operations.list_facts, list_facts),
     reads(Operations.list_instructions, list_instructions),
+    writes(Operations.change_instruction, change_fact),
+    writes(Operations.remove_instruction, remove_fact),
     writes(Operations.add_fact, add_fact),
     writes(Operations.change_fact, change_fact),
     writes(Operations.remove_fact, remove_fact),

@@ -9,26 +9,27 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 from ..accounts import name_session_user, records_user, user_reminder
 from ..context import Caller, Context
 from ..cubes import record_exposures, settle
-from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX, TURNS_PER_CUBE_MIN
-from ..protocol.notices import without_notices
+from ..protocol.limits import (
+    L2_SOURCE_CHARACTERS_MAX,
+    TURNS_PER_CUBE_MIN,
+)
 from ..protocol.seal import Seal, read_seal, render
-from ..protocol.search import MemoryAnswer, MemoryQuery, OpenTask
-from ..protocol.text import rfc3339
-from ..protocol.trust import RANKS, TextSource
+from ..protocol.search import L2Source, MemoryAnswer, MemoryQuery, UnmappedL1
 from ..store import Row, Transaction, load_queries
 from .facts.listing import note_uses
 from .spaces import SQL
+from .tasks import note_tasks
 
 SEARCH_SQL = load_queries("remembrancer.memory", "searches.sql")
 L1_TURNS = 15  # an L1 is due about every 15 turns of a session
 L2_SUMMARIES = 10  # an L2 is due after 10 L1s
 _DAY_MS = 24 * 60 * 60 * 1000
-TASK_CHARACTERS_MAX = 200  # of an open task's message
 
 
 def turns_owing_l1(session: Row) -> int:
@@ -54,6 +55,7 @@ class SessionCounts:
     """The state of a session before an interacting search is counted."""
 
     step: int  # of the last counted search; 0 = none
+    space_id: int | None = None
     remembered_step: int = 0  # step at which a turn was last remembered
     turns: int = 0
     turns_without_l1: int = 0  # that take part in the protocol
@@ -69,7 +71,8 @@ class SessionCounts:
     @property
     def seal(self) -> Seal | None:
         """The seal of the request, if one was expected and it is well-formed."""
-        return read_seal(self.last_seal or "") if self.step else None
+        lines = (self.last_seal or "").rstrip().rsplit("\n", 1)  # of a whole reply, too
+        return read_seal(lines[-1].strip()) if self.step else None
 
     @property
     def is_turn_missing(self) -> bool:
@@ -209,8 +212,8 @@ RULES: tuple[DutyRule, ...] = (
         f"{L2_SUMMARIES} or more L1s are not covered by the map",
         lambda s: (
             f"An L2 is due: {s.l1_count - s.l1_mapped} L1s are not in the map. Send l2_map with "
-            "the next remember, headlines in about 5 % of the length of the L1s, or call "
-            "POST /api/v7/memory/map."
+            "the next remember: headlines over the map and the L1s in l2_source, in about 5 % of "
+            "their length. Or call POST /api/v7/memory/map."
         ),
         lambda s: is_l2_due(s.l1_count, s.l1_mapped),
     ),
@@ -222,6 +225,7 @@ class DutyReport(NamedTuple):
 
     duty_error: str | None
     reminders: list[str]
+    l2_source: L2Source | None = None  # if an L2 is due
 
 
 def check_duties(counts: SessionCounts) -> DutyReport:
@@ -308,9 +312,12 @@ def count_search(
         if answer.facts:
             note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
         duties = check_duties(counts)
+        if is_l2_due(counts.l1_count, counts.l1_mapped):
+            duties = duties._replace(l2_source=_l2_source(tx, counts))
         reminder = user_reminder(row, user_id, query.session_id, now_ms) if is_named else None
-        duties = duties._replace(reminders=[*duties.reminders, *([reminder] if reminder else [])])
-        return step, duties
+        task_reminder = note_tasks(tx, session, answer.open_tasks) if answer.open_tasks else None
+        more = [one for one in (task_reminder, reminder) if one is not None]
+        return step, duties._replace(reminders=[*duties.reminders, *more])
 
     # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
     # its last searches again.
@@ -326,7 +333,7 @@ def _session_counts(context: Context, query: MemoryQuery, space: Row | None) -> 
     }
     if space is None:
         return SessionCounts(step=0, **request)
-    maps = {"l1_count": space.l1_count, "l1_mapped": space.l1_mapped}
+    maps = {"space_id": space.id, "l1_count": space.l1_count, "l1_mapped": space.l1_mapped}
     if space.session is None:
         return SessionCounts(step=0, **maps, **request)
     return SessionCounts(
@@ -341,6 +348,22 @@ def _session_counts(context: Context, query: MemoryQuery, space: Row | None) -> 
         unrated=tuple(space.unrated.split(",")) if space.unrated else (),
         **maps,
         **request,
+    )
+
+
+def _l2_source(tx: Transaction, counts: SessionCounts) -> L2Source:
+    """Return the map and the L1s that are not in it, as many as fit the limit."""
+    rows = tx.all(SEARCH_SQL.unmapped, space_id=counts.space_id, mapped=counts.l1_mapped)
+    totals = accumulate(len(row.text) for row in rows)
+    summaries = [
+        UnmappedL1(l1_id=row.l1_id, session_id=row.session_id, text=row.text)
+        for row, total in zip(rows, totals, strict=True)
+        if total <= L2_SOURCE_CHARACTERS_MAX
+    ]
+    return L2Source(
+        map_text=rows[0].map_text if rows else None,
+        summaries=summaries,
+        left_out=len(rows) - len(summaries),
     )
 
 
@@ -381,35 +404,3 @@ def record_read(
             record_hits(tx, session=space.session, step=space.step, answer=search.answer)
 
     context.store.write(record, account_id=caller.account_id, flush=False)
-
-
-def open_tasks(
-    tx: Transaction, space_id: int, session_id: str, now_ms: int, min_trust: TextSource = "other"
-) -> list[OpenTask]:
-    """Return the other sessions of a space with an open task, newest first.
-
-    Each is told by its latest message that is as trusted as `min_trust`.
-
-    A turn with `task_done: false` opens one; `task_done: true` or OPEN_TASK_DAYS without a turn end
-    it. A task without a topic whose latest turn answers a machine notice is left out: nobody
-    described it.
-    """
-    rows = tx.all(
-        SQL.open_tasks,
-        space_id=space_id,
-        session_id=session_id,
-        since_ms=now_ms - OPEN_TASK_DAYS * _DAY_MS,
-        rank=RANKS[min_trust],
-        most=OPEN_TASKS_MAX,
-    )
-    return [
-        OpenTask(
-            session_id=row.session_id,
-            topic=row.topic,
-            query=query[:TASK_CHARACTERS_MAX],
-            turns=row.turns,
-            last_turn_at=rfc3339(row.last_turn_ms),
-        )
-        for row in rows
-        if (query := without_notices(row.query)) or row.topic
-    ]

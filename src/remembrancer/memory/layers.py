@@ -137,6 +137,12 @@ def drop_layer(tx: Transaction, space_id: int, item: int) -> ErasedEvents | None
     return revised(tx, space_id)
 
 
+def drop_summary(tx: Transaction, space_id: int, item: int) -> None:
+    """Delete the entry of an L1 (its row id), also from cached indexes of layers."""
+    tx.run(SQL.drop_summary_layer, item=item)
+    tx.run(SPACES.revise_space, space_id=space_id)
+
+
 def prune_layers(tx: Transaction, space_id: int) -> bool:
     """Delete the entries of facts, L1s and maps that were erased, also from cached indexes.
 

@@ -21,6 +21,9 @@ update layer_index set id = :new_id, kind = :kind where account_id = :account_id
 -- drop_fact_layer: Delete the index entry of a fact
 delete from layer_index where account_id = :account_id and item = :item and kind not in (1, 2);
 
+-- drop_summary_layer: Delete the index entry of an L1
+delete from layer_index where account_id = :account_id and item = :item and kind = 1;
+
 -- layer_rows: The index entries of a space's layers from a number on, with the vectors of these two embedders
 select id, kind, words, case when embedder = :embedder then vectors end as vectors,
     case when embedder = :older then vectors end as older_vectors

@@ -31,7 +31,6 @@ from ..search.text import screening
 from ..search.text.machine_text import NEAR_DUPLICATE
 from ..settings import Settings
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
-from .facts.edit import erase_expired
 from .history import endings
 from .layers import renew_layers
 from .recall import postgresql
@@ -266,8 +265,7 @@ class Maintenance:
         except EmbedderUnavailable as error:  # what else is due must not wait for it
             failure = error
         has_worked = (
-            erase_expired(self._context)
-            or endings.erase_expired(self._context)
+            endings.erase_expired(self._context)
             or self._apply_retention()
             or settle_ended(self._context)
             or postgresql.advance_index(self._context)

@@ -24,8 +24,8 @@ select sessions.step, sessions.turns, sessions.turns_summarised, spaces.l1_count
 from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 where sessions.account_id = :account_id and sessions.id = :session;
 
--- note_remembered: Record that the turn of the session's step is remembered, if it takes part in the protocol, and whether its task is open, if it says so
-update sessions set remembered_step = case when :remembered = 1 then step else remembered_step end, task_open = coalesce(cast(:task_open as bigint), task_open) where account_id = :account_id and id = :session;
+-- note_remembered: Record that the turn of the session's step is remembered
+update sessions set remembered_step = step where account_id = :account_id and id = :session;
 
 -- take_part: Let a stored turn be the one of its session's step
 update events set step = :step where account_id = :account_id and id = :id;
@@ -34,8 +34,23 @@ update events set step = :step where account_id = :account_id and id = :id;
 update sessions set remembered_step = step, turns_without_l1 = turns_without_l1 + 1, turns_without_cube = turns_without_cube + 1
 where account_id = :account_id and id = :session;
 
--- close_task: Record that the session's task is done
-update sessions set task_open = 0 where account_id = :account_id and id = :session;
+-- open_task: Record the turn that opens a task of its session, unless one is open
+update sessions set open_task = :event_id where account_id = :account_id and id = :session and open_task is null;
+
+-- end_tasks: End the task of a session and those that these turns opened, a JSON array
+update sessions set open_task = null
+where account_id = :account_id and space_id = :space_id and open_task is not null
+    and (id = :session or open_task in (select value from json_each(:task_ids)));
+
+-- end_task_of_session: End the task of a session
+update sessions set open_task = null where account_id = :account_id and session_id = :session_id
+    and space_id = (select id from spaces where account_id = :account_id and user_id = :user_id);
+
+-- note_tasks: Record that a session was shown tasks: their ids, each after a comma
+update sessions set tasks_shown = tasks_shown || :shown where account_id = :account_id and id = :session;
+
+-- messages_of_session: The latest messages of a session
+select query from events where account_id = :account_id and session = :session and withdrawn_by is null order by id desc limit :most;
 
 -- note_cube: Record that the session created a cube at its current turn
 update sessions set cube_turn = turns, turns_without_cube = 0 where account_id = :account_id and id = :session;
@@ -57,24 +72,12 @@ insert into closed_duties (account_id, session, step, duty, reason, created_ms) 
 -- close_cube_duty: Record that the turns of a session until now bring no cube
 update sessions set turns_without_cube = 0 where account_id = :account_id and id = :session;
 
--- open_tasks: The latest turns of other sessions of a space with an open task, newest first
-select sessions.session_id, sessions.turns, sessions.last_turn_ms, events.topic, events.query
-from sessions join events on events.account_id = :account_id and events.id = (
-    select latest.id from events as latest where latest.account_id = :account_id and latest.session = sessions.id and latest.withdrawn_by is null
-        and latest.query_source <= :rank and latest.flags not like '%machine\_notice%' escape '\' and (latest.query <> '' or latest.topic is not null) order by latest.created_ms desc, latest.id desc limit 1
-)
-where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
-order by sessions.last_turn_ms desc, sessions.id desc limit :most;
-
--- open_tasks [postgresql]: one look-up for each session; the other form reads all turns of the account
-select sessions.session_id, sessions.turns, sessions.last_turn_ms, newest.topic, newest.query
-from sessions cross join lateral (
-    select events.topic, events.query from events
-    where events.account_id = :account_id and events.session = sessions.id and events.withdrawn_by is null
-        and events.query_source <= :rank and events.flags not like '%machine\_notice%' escape '\' and (events.query <> '' or events.topic is not null)
-    order by events.created_ms desc, events.id desc limit 1
-) as newest
-where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
+-- open_tasks: The open tasks of the other sessions of a space, with the turns that opened them, latest turn of the session first
+select sessions.session_id, events.event_id, events.query, events.created_ms
+from sessions join events on events.account_id = :account_id and events.event_id = sessions.open_task
+where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.open_task is not null and sessions.session_id <> :session_id
+    and sessions.last_turn_ms > :since_ms and events.withdrawn_by is null and events.query_source <= :rank
+    and (events.expires_ms is null or events.expires_ms > :now_ms)
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
 
 -- first_alike: The first event of a space with the same twin, in one session if :session is not null

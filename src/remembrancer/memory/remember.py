@@ -32,7 +32,8 @@ from .layers import layer_text
 from .projects import metadata_of_statement
 from .spaces import SQL, ErasedEvents, future_ms, milliseconds, offset_minutes, update_index
 from .summaries.l1 import store_l1
-from .summaries.maps import AGENT, newest_version, store_map
+from .summaries.maps import store_agents_map
+from .tasks import end_tasks, open_task
 from .write.turns import (
     NewTurn,
     ReadTurn,
@@ -227,7 +228,7 @@ class _TurnWrite:
         self._store_fact(session)
         cube = self._store_cube(session.space_id)
         self._close_duty(session, now_ms)
-        self._close_task(session)
+        self._note_task(session)
         if {"l1_summary", "l2_map"} & self.parts.layer_entries.keys() or any(self.erased):
             session = self.tx.one(SQL.session_state, session=session.id)
         owes = self.caller.has_protocol
@@ -283,14 +284,9 @@ class _TurnWrite:
             self.tx,
             self.new,
             in_protocol=self.caller.has_protocol,
-            task_open=self._task_open,
             named_ms=self.parts.named_ms,
             since_ms=now_ms - _DUPLICATE_MS,
         )
-
-    @property
-    def _task_open(self) -> bool | None:
-        return None if self.turn.task_done is None else not self.turn.task_done
 
     def _store_turn(self, session: Row) -> None:
         new = self.new
@@ -334,13 +330,8 @@ class _TurnWrite:
             told_ms=self.parts.named_ms,
         )
         self.event_id, self.event_row = duplicate.event_id, duplicate.id
-        task_open = None if self._task_open is None else int(self._task_open)
-        self.tx.later(
-            SQL.note_remembered,
-            session=session.id,
-            remembered=int(self.caller.has_protocol),
-            task_open=task_open,
-        )
+        if self.caller.has_protocol:
+            self.tx.later(SQL.note_remembered, session=session.id)
         self._add_receipt(
             "turn",
             "known",
@@ -412,16 +403,16 @@ class _TurnWrite:
         elif self.turn.l1_summary is not None:
             self._skip("l1_summary")
         if texts["l2_map"] is not None:
-            before = newest_version(self.tx, session.space_id)
-            version = store_map(
+            sent = store_agents_map(
                 self.context,
                 self.tx,
                 space_id=session.space_id,
                 text=texts["l2_map"],
-                made_by=AGENT,
                 entry=entries["l2_map"],
             )
-            self._add_receipt("l2_map", "known" if version == before else "stored", str(version))
+            self._add_receipt(
+                "l2_map", "known" if sent.is_known else "stored", str(sent.version), sent.warning
+            )
         elif self.turn.l2_map is not None:
             self._skip("l2_map")
 
@@ -534,8 +525,21 @@ class _TurnWrite:
             else "No cube of this session was waiting for a rating.",
         )
 
-    def _close_task(self, session: Row) -> None:
+    def _note_task(self, session: Row) -> None:
+        """Open a task with this turn, or end what is done."""
+        message = self.parts.read.text.query if self.parts.read is not None else ""
+        if self.turn.task_done is False and self.event_id is not None:
+            open_task(self.tx, session.id, self.event_id, message)
         if not self.turn.task_done:
             return
-        self.tx.later(SQL.close_task, session=session.id)
-        self._add_receipt("task_done", "stored")
+        others = end_tasks(
+            self.context,
+            self.tx,
+            space_id=session.space_id,
+            session=session.id,
+            session_id=self.turn.session_id,
+            task_id=self.turn.task_id,
+            message=message,
+        )
+        detail = f"Tasks of other sessions are finished: {', '.join(others)}." if others else None
+        self._add_receipt("task_done", "stored", detail=detail)

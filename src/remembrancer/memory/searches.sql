@@ -13,12 +13,12 @@ select spaces.id, spaces.events_made, spaces.revision, spaces.layers_made, space
         order by newer desc limit 1
     ) as newest_change,
     exists (
-        select 1 from sessions as other where other.account_id = :account_id and other.space_id = spaces.id and other.task_open = 1
+        select 1 from sessions as other where other.account_id = :account_id and other.space_id = spaces.id and other.open_task is not null
     ) as has_open_task,
     exists (
         select 1 from ratings where ratings.account_id = :account_id and ratings.user_id = :user_id and ratings.vote = -1
     ) as has_rejected,
-    sessions.id as session, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised, sessions.cube_turn, sessions.turns_without_l1, sessions.turns_without_cube,
+    sessions.id as session, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised, sessions.cube_turn, sessions.turns_without_l1, sessions.turns_without_cube, sessions.tasks_shown,
     case when newest.counts = 1 and sessions.turns > 0 then (
         select latest.step > 0 and (latest.response like '%(ref: e\_%' escape '\' or latest.response like '%（ref%e\_%' escape '\') and not exists (
             select 1 from looks where looks.account_id = :account_id and looks.session = sessions.id and looks.event = latest.id
@@ -111,6 +111,13 @@ select counted.id as session, counted.step, exists (
         and shown_cubes.step < counted.step and shown_cubes.settled_ms is null
 ) as is_unsettled, named.other_user_id, named.other_ms
 from counted left join named on true;
+
+-- unmapped: The L1s of a space that are not in its map, oldest first, with the map
+select summaries.l1_id, sessions.session_id, summaries.text,
+    (select maps.text from maps where maps.account_id = :account_id and maps.space_id = :space_id and maps.made_by <> 'note' order by maps.version desc limit 1) as map_text
+from summaries join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
+where summaries.account_id = :account_id and summaries.space_id = :space_id
+order by summaries.id limit 1000000 offset :mapped;
 
 -- set_owed: Replace the duties that were open at a step
 update steps set owed = :owed where account_id = :account_id and session = :session and step = :step;

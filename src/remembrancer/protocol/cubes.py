@@ -164,7 +164,7 @@ class CubeVote(Body):
     @model_validator(mode="after")
     def _has_reason(self) -> CubeVote:
         if self.vote < 0 and not (self.reason and self.reason.strip()):
-            raise ValueError("a vote of -1 needs a reason")
+            raise Misfit("reason", "a vote of -1 needs a reason")
         return self
 
 

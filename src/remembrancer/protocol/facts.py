@@ -34,6 +34,17 @@ _EXPIRES = "Time at which its text is erased (RFC 3339), in the future."
 _PINNED = "True: it comes first in every start pack."
 
 
+class FactVersion(Message):
+    """An earlier wording of a fact."""
+
+    text: str
+    """The wording."""
+    valid_from: str
+    """Time from which it held (RFC 3339, UTC)."""
+    valid_to: str | None
+    """Time until which it held (RFC 3339, UTC)."""
+
+
 class Fact(Message):
     """A critical fact with its history."""
 
@@ -60,6 +71,8 @@ class Fact(Message):
     """Fact that took its place; null if none did."""
     supersedes: list[str]
     """Facts whose place it took, oldest first."""
+    versions: list[FactVersion]
+    """Its earlier wordings, oldest first."""
     pinned: Annotated[bool, Field(description=_PINNED)]
     event_id: str | None
     """Event id of the turn it first came with, if there is one."""
@@ -159,8 +172,8 @@ class FactChange(ExactBody):
     model_config = example({"pinned": True})
 
     text: FactText | None = None
-    """Another wording. It becomes a new fact, which supersedes this one: the answer has its
-    `fact_id`."""
+    """Another wording. The fact keeps its `fact_id`; the old wording becomes one of its
+    `versions`."""
     valid_from: Annotated[Moment | None, Field(description=_FROM)] = None
     valid_to: Annotated[Moment | None, Field(description=_TO)] = None
     expires_at: Annotated[Moment | None, Field(description=_EXPIRES)] = None

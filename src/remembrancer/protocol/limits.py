@@ -45,6 +45,7 @@ SUMMARY_SOURCE_CHARACTERS_MAX = 200_000  # characters of all turns that the draf
 SUMMARY_MODEL_CHARACTERS_MAX = 24_000
 SUMMARY_DROPPED_MAX = 20  # dropped sentences of a model that a response lists
 MAP_CHARACTERS_MAX = 50_000  # characters of a map
+L2_SOURCE_CHARACTERS_MAX = 60_000  # characters of the L1s that a search returns for a due L2
 FACTS_LISTED_MAX = 100  # facts on one page of a list
 SESSIONS_PAGE_MAX = 100  # sessions on one page of a list
 EVENTS_PAGE_MAX = 100  # events on one page of a list

@@ -39,12 +39,13 @@ VOTES = {
 
 _MARKS = r"(?P<mark>\*\*|__|`)?"  # Markdown that may surround a line or its keyword
 _KEYED = re.compile(
-    rf"(?:[-*\u2022][ \t]+)?{_MARKS}(?P<word>L1|L2|CRITICAL|CUBE_NOTHING|CUBE|RATE)"
+    rf"(?:[-*\u2022][ \t]+)?{_MARKS}(?P<word>L1|L2|CRITICAL|CUBE_NOTHING|CUBE|RATE"
+    r"|l1|l2|critical|cube_nothing|cube|rate)"
     r"(?P<before>(?P=mark))?[ \t]{0,2}[:\uff1a](?P<after>(?P=mark))?(?P<value>.*)",
     re.DOTALL,
 )
 _ALONE = re.compile(
-    rf"(?:[-*\u2022][ \t]+)?{_MARKS}(?P<word>TASK_DONE|PUBLISH)"
+    rf"(?:[-*\u2022][ \t]+)?{_MARKS}(?P<word>TASK_DONE|PUBLISH|task_done|publish)"
     r"(?P<before>(?P=mark))?[.!]?(?P<after>(?P=mark))?"
 )
 _NOT_USED = re.compile(
@@ -96,14 +97,22 @@ def read_line(line: str) -> ServiceLine | None:
         return ServiceLine(SEAL, seal=seal)
     if match := _KEYED.match(text):
         value = _undressed(match, match["value"].strip())
-        return None if value is None else ServiceLine(match["word"], value)
+        return None if value is None else _keyed(match["word"], value)
     if (match := _ALONE.fullmatch(text)) and bool(match["mark"]) == bool(
         match["before"] or match["after"]
     ):
-        return ServiceLine(match["word"])
+        return ServiceLine(match["word"].upper())
     if (match := _NOT_USED.fullmatch(text)) and bool(match["mark"]) == bool(match["after"]):
         return ServiceLine(MEMORY)
     return None
+
+
+def _keyed(word: str, value: str) -> ServiceLine | None:
+    """Return a line with a keyword. In lower case the value must fit: "rate: 5 %" is content."""
+    is_prose = (word == "cube" and isinstance(read_cube(value), str)) or (
+        word == "rate" and read_rate(value) == "rate_syntax"
+    )
+    return None if is_prose else ServiceLine(word.upper(), value)
 
 
 def _seal(text: str) -> Seal | None:

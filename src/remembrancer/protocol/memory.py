@@ -113,6 +113,8 @@ class Turn(Body):
     task_done: bool | None = None
     """True: the task of the session is finished. False: it is open, and searches of other sessions
     list it."""
+    task_id: Id | None = None
+    """With `task_done` true: a task of another session that is finished, from `open_tasks`."""
     cube_topic: (
         Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)] | None
     ) = None
@@ -182,6 +184,8 @@ class Turn(Body):
                 f"a cube needs a topic, an essence and rules; blank: {', '.join(missing)}",
             )
         same_kind(self.kind, self.cube_type)
+        if self.task_id is not None and not self.task_done:
+            raise Misfit("task_id", "task_id needs task_done: true")
         if self.cube_publish and not self.has_cube:
             raise Misfit("cube_publish", "cube_publish needs a cube")
         if self.duty == "cube_nothing" and self.has_cube:

@@ -15,7 +15,7 @@ from pydantic import (
     GetJsonSchemaHandler,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticUseDefault, core_schema
+from pydantic_core import CoreSchema, ErrorDetails, PydanticUseDefault, core_schema
 
 from . import limits
 from .described import field_descriptions
@@ -125,6 +125,19 @@ class Misfit(ValueError):
     def __init__(self, member: str, message: str) -> None:
         self.member = member
         super().__init__(message)
+
+
+def in_characters(error: ErrorDetails, message: str) -> str:
+    """Return the message of a validation error; for a long or short text it counts characters."""
+    bound, most = error.get("ctx", {}), error["type"] == "too_long"
+    # So pydantic calls a text with a validator of its own; lists are lists.
+    if error["type"] not in ("too_long", "too_short") or bound["field_type"] != "Value":
+        return message
+    limit = bound["max_length"] if most else bound["min_length"]
+    return (
+        f"must have at {'most' if most else 'least'} {limit:,} characters, "
+        f"not {bound['actual_length']:,}"
+    )
 
 
 # Fields of an answer that are absent, not null, when there is nothing to say. A partial of a

@@ -263,7 +263,26 @@ class Operations:
         team="reader",
     )
     """List the standing instructions and preferences of a user, newest first: facts that state one,
-    and sentences recognised in the user's turns. Change and delete them as facts."""
+    and sentences recognised in the user's turns."""
+    change_instruction = ItemBodyOperation(
+        "PATCH",
+        "/api/v7/memory/instructions/{instruction_id}",
+        "Change an instruction",
+        facts.FactChange,
+        facts.FactStored,
+        team="writer",
+        errors=(NotFound, Conflict),
+    )
+    """The same as the change of a fact: the `instruction_id` is a `fact_id`."""
+    remove_instruction = ItemOperation(
+        "DELETE",
+        "/api/v7/memory/instructions/{instruction_id}",
+        "Delete an instruction",
+        answer=facts.FactRemoved,
+        team="writer",
+        errors=(NotFound,),
+    )
+    """The same as the deletion of a fact: the `instruction_id` is a `fact_id`."""
     add_fact = BodyOperation(
         "POST",
         "/api/v7/memory/facts",
@@ -284,8 +303,8 @@ class Operations:
         team="writer",
         errors=(NotFound, Conflict),
     )
-    """Change the wording, the times or the pin of a fact. Another wording becomes a new fact, which
-    supersedes this one."""
+    """Change the wording, the times or the pin of a fact. The old wording becomes one of its
+    versions."""
     remove_fact = ItemOperation(
         "DELETE",
         "/api/v7/memory/facts/{fact_id}",
@@ -294,8 +313,8 @@ class Operations:
         team="writer",
         errors=(NotFound,),
     )
-    """Erase the text of a fact for good. Its id and times stay in the list of removed facts, so
-    that chains of facts stay whole."""
+    """Erase the text of a fact and of its versions for good. Its id and times stay in the list of
+    removed facts, so that chains of facts stay whole."""
 
     # --- Teams --------------------------------------------------------------------------------
 

@@ -140,8 +140,8 @@ def _items(answer: Answer, in_context: frozenset[str]) -> Iterator[str]:
     for passage in answer.get("help_hits") or []:
         yield f"[help] {one_line(passage['title'])}: {quoted(passage['text'])}"
     for task in answer.get("open_tasks") or []:
-        topic = quoted(task["topic"] or task["query"])
-        yield f"[open task in session {_in_label(task['session_id'])}] {topic}"
+        label = f"open task {task['task_id']} in session {_in_label(task['session_id'])}"
+        yield f"[{label}] {quoted(task['query'])}"
 
 
 def _wishes_and_facts(answer: Answer, in_context: frozenset[str]) -> Iterator[str]:

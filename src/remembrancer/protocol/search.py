@@ -238,6 +238,11 @@ class Hit(Message):
     """Signals that found the event."""
     memory: ItsMemory = None
 
+    @property
+    def text(self) -> str:
+        """Message and response, one below the other, without a blank one."""
+        return "\n".join(side for side in (self.query, self.response) if side.strip())
+
 
 class FactHit(Message):
     """A critical fact that bears on the query; superseded ones only if it asks for history."""
@@ -301,18 +306,16 @@ class SummaryHit(Message):
 
 
 class OpenTask(Message):
-    """A session with an open task."""
+    """An open task of another session."""
 
+    task_id: str
+    """Id of the turn that opened it. `remember` with it and `task_done` true ends the task."""
     session_id: str
-    """Session to continue."""
-    topic: str | None
-    """Topic of the latest turn, if it has one."""
+    """Session of the task."""
     query: str
-    """Beginning of the latest user message."""
-    turns: int
-    """Number of turns."""
-    last_turn_at: str
-    """Time the latest turn was stored (RFC 3339, UTC)."""
+    """Beginning of the message that opened it."""
+    opened_at: str
+    """Time that turn was stored (RFC 3339, UTC)."""
 
 
 class Help(Message):
@@ -322,6 +325,28 @@ class Help(Message):
     """Topic."""
     text: str
     """Text of the passage."""
+
+
+class UnmappedL1(Message):
+    """An L1 that is not in the map."""
+
+    l1_id: str
+    """Identifier of the L1."""
+    session_id: str
+    """Session that it summarises."""
+    text: str
+    """The summary."""
+
+
+class L2Source(Message):
+    """The source of an L2 that is due."""
+
+    map_text: OrAbsent[str] = None
+    """The map so far, which `l2_map` takes the place of."""
+    summaries: list[UnmappedL1]
+    """The user's L1s that are not in the map, oldest first."""
+    left_out: int
+    """Number of later ones that were too many to return. POST /api/v7/memory/map reads them too."""
 
 
 class MemoryAnswer(Message):
@@ -353,6 +378,8 @@ class MemoryAnswer(Message):
     """A missed duty and how to make up for it."""
     reminders: OrAbsent[list[str]] = None
     """Duties that are due, one sentence each."""
+    l2_source: OrAbsent[L2Source] = None
+    """When an L2 is due: the texts to write it from."""
     help_hits: OrAbsent[list[Help]] = None
     """Help passages, when the query asks about this service."""
     open_tasks: OrAbsent[list[OpenTask]] = None

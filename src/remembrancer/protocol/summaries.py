@@ -181,7 +181,8 @@ class MapVersion(Message):
     l1_count: int
     """Number of L1s at that time."""
     made_by: str
-    """`agent`; `headlines`: sentences of the L1s; `model`: lines of a model, and headlines."""
+    """`agent`; `headlines`: sentences of the L1s; `model`: lines of a model, and headlines; `note`:
+    an agent's text that does not count as the map."""
     source: ItsSource
     created_at: Created
 
@@ -210,9 +211,10 @@ class StartParts(Message):
     map: str
     """The newest map."""
     instructions: list[str]
-    """Standing instructions and preferences that hold, as the facts."""
+    """Standing instructions and preferences that hold, with their days, as the facts."""
     facts: list[str]
-    """Critical facts that hold, the most useful first, at most 200."""
+    """Critical facts that hold, each after the day since which it does, the most useful first, at
+    most 200."""
     summaries: list[str]
     """L1s of this session, at most 20."""
     cubes: list[str]

@@ -164,7 +164,7 @@ Telling = Annotated[
 
 def _is_no_placeholder(text: str) -> str:
     if is_placeholder(text):
-        raise ValueError("this must say something: leave the whole out if there is nothing to say")
+        raise ValueError("must say something; it is blank or a word for nothing")
     return text
 
 

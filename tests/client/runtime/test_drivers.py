@@ -84,6 +84,24 @@ def test_next_turn_recalls_the_saved_turn(checked_client: Client) -> None:
     assert str(first.event_id) in prompts[1][-1]["content"]
 
 
+def test_a_lesson_is_in_every_prompt_that_it_bears_on(checked_client: Client) -> None:
+    """The prompts of a session hold no earlier recall (specification.md#cube-again)."""
+    rule = "- MUST check when the tram will leave"
+    lesson: dict[str, Any] = {
+        "cube_topic": "tram",
+        "cube_essence": "A tram may leave early in the summer months.",
+        "cube_rules": rule,
+    }
+    checked_client.remember_turn(Turn(query="Early?", response="Yes.", user_id="ada", **lesson))
+    draft, prompts = scripted("In the morning.\n{seal}")
+    runtime = Runtime(checked_client, draft, user_id="ada", session_id="s")
+
+    for message in ("When does the tram leave?", "Hello", "And when does tram 22 leave?"):
+        runtime.turn(message)
+
+    assert [rule in prompt[-1]["content"] for prompt in prompts] == [True, False, True]
+
+
 def test_runtime_closes_the_duties_of_a_forgetful_model(
     context: Context, checked_client: Client, url: str
 ) -> None:

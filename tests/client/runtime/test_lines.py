@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from client.runtime.scripted_turn import (
     CUBE_MADE,
     FAIL,
@@ -282,34 +283,43 @@ def test_summary_length_is_a_share_of_the_dialogue_since_the_last_one() -> None:
     assert share(5_026) in rest.prompts[0][-1]["content"]
 
 
+L2_DUE = search_answer(
+    reminders=["An L2 is due: 2 L1s are not in the map."],
+    l2_source={
+        "map_text": "The old map.",
+        "summaries": [
+            {"l1_id": "l1_1", "session_id": "another", "text": "Older."},
+            {"l1_id": "l1_2", "session_id": "default", "text": "Newer."},
+        ],
+        "left_out": 0,
+    },
+)
+
+
 def test_due_map_is_requested_with_its_source_texts() -> None:
-    """An L2 is due after 10 L1s (specification.md#duty-l2-due)."""
-    completed = run_turn(
-        new_conversation(),
-        "A.\nL2: ferries",
-        search=search_answer(reminders=["An L2 is due: 10 L1s are not in the map."]),
-    )
+    """An L2 is due after 10 L1s of the user (specification.md#duty-l2-due)."""
+    completed = run_turn(new_conversation(), "A.\nL2: ferries", search=L2_DUE)
 
     assert "  The old map.\n  \n  Older.\n  \n  Newer." in completed.prompts[0][-1]["content"]
     assert completed.turn.l2_map == "ferries"
     assert "map" not in completed.steps
 
 
-def test_service_rebuilds_the_map_if_the_agent_wrote_none() -> None:
-    """It is postponed if the start pack fails, and requested again if the rebuild failed."""
-    steps = []
-    due: dict[str, Any] = {
-        "search": search_answer(reminders=["An L2 is due."]),
-        "remember": remember_answer(l2_due=True),
-    }
-    for answers in ({"map": MAP_UPDATED}, {"map": UNREACHABLE}, {"start_pack": UNREACHABLE}):
-        conversation = new_conversation()
-        completed = run_turn(conversation, "A.", **due, **answers)
-        again = "start pack" in run_turn(conversation, "A.").steps
-        steps.append((completed.steps, completed.reply.text, again))
+def test_no_map_is_requested_without_its_source_texts() -> None:
+    completed = run_turn(
+        new_conversation(), "A.\nL2: stamps", search=search_answer(reminders=["An L2 is due."])
+    )
 
-    with_map = ["search", "start pack", "draft", "remember", "second look", "map"]
-    assert steps == [(with_map, "A.", False), (with_map, "A.", True), (with_map[:-1], "A.", True)]
+    assert "L2" not in completed.prompts[0][-1]["content"]
+    assert completed.turn.l2_map is None
+
+
+@pytest.mark.parametrize("answer", [MAP_UPDATED, UNREACHABLE])
+def test_service_rebuilds_the_map_if_the_agent_wrote_none(answer: Any) -> None:
+    completed = run_turn(new_conversation(), "A.", search=L2_DUE, map=answer)
+
+    steps = ["search", "draft", "remember", "second look", "map"]
+    assert (completed.steps, completed.reply.text) == (steps, "A.")
 
 
 def test_cube_with_a_line_like_ours_is_left_out_and_the_turn_is_saved() -> None:
@@ -319,3 +329,26 @@ def test_cube_with_a_line_like_ours_is_left_out_and_the_turn_is_saved() -> None:
     assert completed.turn.cube_essence is None
     assert completed.turn.duty == "cube_nothing"
     assert completed.turn.response == "A."
+
+
+def test_a_rating_without_its_reason_is_repaired_in_the_next_turn() -> None:
+    """The agent is told (specification.md#turn-rating-reason)."""
+    conversation = new_conversation()
+    shown = search_answer(shared_cubes=[cube("c_1")])
+    first = run_turn(conversation, "A.\nRATE: c_1 -1", search=shown)
+    second = run_turn(conversation, "B.\nRATE: c_1 -1 It is about another gate.")
+
+    assert "vote" not in first.bodies
+    assert any("c_1 was not counted" in remark for remark in first.reply.remarks)
+    assert "c_1 was not counted: write it again" in second.prompts[0][-1]["content"]
+    assert [(vote.cube_id, vote.vote) for vote in second.bodies["vote"]] == [("c_1", -1)]
+
+
+@pytest.mark.parametrize("error", [UNREACHABLE, error_answer(401, "This key is not valid.")])
+def test_an_error_of_memory_is_told_to_the_developer_alone(error: Any) -> None:
+    """See specification.md#turn-search-failed."""
+    reply = run_turn(new_conversation(without_memory="stop"), "A.", search=error).reply
+
+    assert "Memory is not available" in reply.text
+    assert not any(word in reply.text for word in ("connection", "key", "401", "serve"))
+    assert str(reply.failures[0]) in reply.remarks[0]

@@ -73,8 +73,8 @@ def test_failed_search_stops_the_turn_by_default() -> None:
 
     assert turn.steps == ["search"]
     assert turn.reply.answer == (
-        "Memory could not be searched (no answer), so I stopped before answering. Nothing was "
-        "saved. Please send your message again later."
+        "Memory is not available, so I stopped before answering. Nothing was saved. Please send "
+        "your message again later."
     )
     assert turn.reply.failures
     assert conversation.counts.turns_stopped == 1

@@ -138,7 +138,6 @@ class SessionState:
     counts: Counts = field(default_factory=Counts)
     last_seal: str | None = None
     l1_due: bool = False
-    l2_due: bool = False
     start_facts: list[str] | None = None  # critical facts; None: not loaded yet
     has_second_look: bool = True  # False once the service has answered that it has none
     turns_saved: int = 0
@@ -147,6 +146,7 @@ class SessionState:
     history: list[ChatMessage] = field(default_factory=list)
     unsaved: list[tuple[Turn, str]] = field(default_factory=list)  # with their idempotency keys
     notices: list[str] = field(default_factory=list)  # for the agent's next prompt
+    unreasoned: list[str] = field(default_factory=list)  # cubes rated -1 without a reason
 
     def __post_init__(self) -> None:
         """Validate the options. Raises ValueError."""

@@ -269,7 +269,7 @@ def _record_save(turn: TurnState, save: _Save, answer: Remembered) -> None:
         turn.notes.clear()
     save.attempt.is_saved = True
     save.attempt.event_id = turn.event_id = answer.event_id
-    session.l1_due, session.l2_due = answer.l1_due, answer.l2_due
+    session.l1_due = answer.l1_due
     if body.l1_summary is not None:
         session.characters_since_l1 = 0
     counts.summaries_written += (body.l1_summary is not None) + (body.l2_map is not None)
@@ -327,8 +327,8 @@ L1_SHARE = (0.05, 0.08)
 L1_CHARACTERS_MIN = 80  # a shorter summary cannot say anything useful
 
 STOPPED = (
-    "Memory could not be searched ({error}), so I stopped before answering. Nothing was saved. "
-    "Please send your message again later."
+    "Memory is not available, so I stopped before answering. Nothing was saved. Please send your "
+    "message again later."
 )
 CHECK_THE_DRAFT = "SECOND LOOK must reason about what DRAFT really says."
 NOTE_UNSURE = "This answer may not fully meet the checks."
@@ -385,7 +385,10 @@ def _after_search(turn: TurnState, answer: MemoryAnswer | None) -> Progress:
     # An agent that resumes a session after a restart learns from the reminders what is due.
     reminders = answer.reminders or []
     session.l1_due |= any("L1 is due" in reminder for reminder in reminders)
-    session.l2_due |= any("L2 is due" in reminder for reminder in reminders)
+    if (source := answer.l2_source) is not None:
+        texts = (source.map_text, *(l1.text for l1 in source.summaries))
+        turn.l2_source = "\n\n".join(text for text in texts if text)
+        turn.counts.summaries_due += 1
     return save_late(turn, _load_start)
 
 
@@ -394,15 +397,15 @@ def _stopped(turn: TurnState) -> TurnReply:
     turn.counts.turns_stopped += 1
     error = turn.failures[-1]
     return TurnReply(
-        answer=STOPPED.format(error=str(error).rstrip(".")),
+        answer=STOPPED,
         remarks=(*turn.remarks, f"The search failed, so the turn was stopped: {error}"),
         failures=tuple(turn.failures),
     )
 
 
 def _load_start(turn: TurnState) -> Progress:
-    """Fetch the start pack in the first turn of a session, and for the texts of an L2."""
-    if turn.session.start_facts is not None and not turn.session.l2_due:
+    """Fetch the start pack in the first turn of a session."""
+    if turn.session.start_facts is not None:
         return _first_draft(turn)
     options = turn.options
     query = StartQuery(
@@ -417,10 +420,6 @@ def _load_start(turn: TurnState) -> Progress:
 def _after_start_pack(turn: TurnState, pack: StartPack | None) -> Progress:
     if pack is not None and pack.parts is not None:
         turn.session.start_facts = [*pack.parts.instructions, *pack.parts.facts]
-    if pack is not None and pack.parts is not None and turn.session.l2_due:
-        texts = (pack.parts.map, *reversed(pack.parts.summaries))
-        turn.l2_source = "\n\n".join(text for text in texts if text)
-        turn.counts.summaries_due += 1
     return _first_draft(turn)
 
 
@@ -475,16 +474,32 @@ def _after_draft(turn: TurnState, text: Any) -> Progress:
     lines = parse(
         text,
         step=recalled.step if recalled else None,
-        cubes_shown=[cube.cube_id for cube in turn.shared_cubes] if recalled else None,
+        cubes_shown=[*turn.session.unreasoned, *(cube.cube_id for cube in turn.shared_cubes)]
+        if recalled
+        else None,
         name=turn.options.name,
     )
     attempt = DraftAttempt(text, lines, faults=_form_faults(turn, lines))
     _count_draft(turn, attempt)
     turn.attempts.append(attempt)
     turn.rates.update((rate.cube_id, rate) for rate in lines.rates)
+    _note_unreasoned(turn, lines)
     if recalled is not None and lines.answer:
         return remember(turn, attempt, _look)
     return _judge(turn)
+
+
+def _note_unreasoned(turn: TurnState, lines: Lines) -> None:
+    """Ask for the reasons of ratings in the next turn, which may rate those cubes, too."""
+    missing = [fault.about for fault in lines.faults if fault.code == "rate_reason"]
+    session = turn.session
+    session.unreasoned = [
+        cube_id
+        for cube_id in dict.fromkeys((*session.unreasoned, *missing))
+        if cube_id not in turn.rates
+    ]
+    for cube_id in missing:
+        turn.report(f"The rating -1 of {cube_id} was not counted: write it again, with a reason.")
 
 
 def _form_faults(turn: TurnState, lines: Lines) -> list[LineFault]:
@@ -698,8 +713,7 @@ def _finish_l2(turn: TurnState) -> Progress:
     return call(turn, "map", request, _after_map, turn.session.new_key())
 
 
-def _after_map(turn: TurnState, answer: Any) -> Progress:
-    turn.session.l2_due = answer is None
+def _after_map(turn: TurnState, _answer: Any) -> Progress:
     return _reply(turn)
 
 

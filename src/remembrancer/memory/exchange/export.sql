@@ -9,7 +9,8 @@ select id, fact_id, session from facts where account_id = :account_id and space_
 
 -- sessions_page: Sessions of a space after an id
 select id, session_id, created_ms, last_turn_ms, step, remembered_step, turns,
-    case when turns_summarised < turns then turns_summarised else turns end as turns_summarised, cube_turn, task_open
+    case when turns_summarised < turns then turns_summarised else turns end as turns_summarised, cube_turn,
+    open_task is not null as task_open, open_task
 from sessions where account_id = :account_id and space_id = :space_id and id > :after order by id limit :most;
 
 -- events_page: A range of turns with their sessions, revisions and second looks
@@ -50,7 +51,7 @@ where page.event = 0 or events.id is not null order by page.digest;
 with page as materialized (
     select * from facts where facts.account_id = :account_id and facts.space_id = :space_id and facts.id > :after order by facts.id limit :most
 )
-select page.id, page.fact_id, sessions.session_id, events.event_id, page.text, page.status, page.kind, page.condition, page.origin as recognised,
+select page.id, page.fact_id, sessions.session_id, events.event_id, page.text, page.status, page.kind, page.condition, page.origin = 1 as recognised, page.origin = 2 as is_version,
     page.pinned, page.valid_from_ms, page.valid_to_ms, page.expires_ms, newer.fact_id as superseded_by, page.uses, page.used_ms, page.created_ms, page.metadata, page.source
 from page
 left join sessions on sessions.account_id = :account_id and sessions.id = page.session

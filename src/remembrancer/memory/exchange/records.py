@@ -88,6 +88,8 @@ class SessionRecord(Record):
     """Number of the turn with its last cube."""
     task_open: bool
     """True if its task is open."""
+    open_task: EventId | None = None
+    """Turn that opened that task. Since version 2."""
 
     @model_validator(mode="after")
     def _counts_fit(self) -> SessionRecord:
@@ -206,6 +208,8 @@ class FactRecord(Record):
     """When an instruction applies."""
     recognised: bool
     """True if rules recognised it in a turn; false if it was stated."""
+    is_version: bool = False
+    """True if it is an earlier wording of the fact that superseded it. Since version 2."""
     pinned: bool
     """True if it is always in the start pack."""
     valid_from: Moment
@@ -279,7 +283,7 @@ class MapRecord(Record):
     """Who it comes from. Since version 2."""
     l1_count: Number
     """L1s of the user at that time."""
-    made_by: Literal["agent", "headlines", "model"]
+    made_by: Literal["agent", "headlines", "model", "note"]
     """Author."""
     created_at: Moment
     """Time it was stored."""

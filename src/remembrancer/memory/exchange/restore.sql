@@ -92,8 +92,8 @@ from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id =
 where cubes.cube_id = :cube_id and (cubes.status <> 'private' or cubes.account_id = :account_id);
 
 -- add_session: Store a session with its counters
-insert into sessions (account_id, space_id, session_id, step, created_ms, turns, turns_summarised, remembered_step, cube_turn, task_open, last_turn_ms)
-values (:account_id, :space_id, :session_id, :step, :created_ms, :turns, :turns_summarised, :remembered_step, :cube_turn, :task_open, :last_turn_ms);
+insert into sessions (account_id, space_id, session_id, step, created_ms, turns, turns_summarised, remembered_step, cube_turn, open_task, last_turn_ms)
+values (:account_id, :space_id, :session_id, :step, :created_ms, :turns, :turns_summarised, :remembered_step, :cube_turn, :open_task, :last_turn_ms);
 
 -- advance_session: Let an existing session be at least at this step and this time
 update sessions set step = case when step < :step then :step else step end,

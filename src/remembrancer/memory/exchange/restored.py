@@ -16,7 +16,7 @@ from ...cubes.lessons import Lesson, count_votes, insert_cube, prepare_cube
 from ...protocol.notices import without_notices
 from ...search import EntryMaker, EventText, index_entries
 from ...store import Row, Transaction
-from ..facts.write import CURRENT, EXPIRED, REMOVED, SUPERSEDED
+from ..facts.write import CURRENT, EXPIRED, REMOVED, SUPERSEDED, VERSION
 from ..facts.write import KINDS as FACT_KINDS
 from ..facts.write import SQL as FACTS
 from ..files.commands import SQL as MEMORY_FILES
@@ -306,7 +306,7 @@ def _add_fact(write: RestoreWrite, record: FactRecord, entries: Entries) -> str:
         "text": text,
         "status": status,
         "kind": FACT_KINDS.index(record.kind),
-        "origin": int(record.recognised),
+        "origin": VERSION if record.is_version else int(record.recognised),
         "pinned": int(record.pinned and bool(text)),
     }
     row = tx.one(SQL.add_fact, **columns)
@@ -376,13 +376,9 @@ def _add_map(write: RestoreWrite, record: MapRecord, entries: Entries) -> str:
         "text": record.text.strip(),
     }
     write.tx.run(SQL.add_map, **columns)
-    add_layer(
-        write.tx,
-        space_id=columns["space_id"],
-        layer=Layer.MAP,
-        item=record.version,
-        entry=entry,
-    )
+    if record.made_by != "note":
+        map_of = {"space_id": columns["space_id"], "layer": Layer.MAP, "item": record.version}
+        add_layer(write.tx, **map_of, entry=entry)
     return "stored"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -85,7 +86,7 @@ def change_fact(
     request: FactChange,
     idempotency: IdempotentRequest | None = None,
 ) -> FactStored:
-    """Change the wording, times or pin of a fact; another wording supersedes it.
+    """Change the wording, times or pin of a fact; its old wording becomes a version of it.
 
     Raises KeyIsReadOnly, FactUnknown, NotAuthor for the expiry, FactNotCurrent, TimeNotInFuture,
     WrongValidity, FactReplacesItself, OnlyEchoedText, IdempotencyKeyReused, StoreUnavailable,
@@ -133,10 +134,29 @@ def change_fact(
             kept = row.metadata if request.metadata is None else metadata
             fields = {**times, "pinned": pinned, "metadata": kept}
             new = NewFact(text=text, entry=entry, source=SOURCES[row.source], **fields)
-            stored = store_fact(context, tx, caller, row.space_id, new, replaces=row)
+            stored = _reword(context, tx, caller, row, new)
         return _answer(tx, caller, stored, row.user_id, intake.notice, now_ms)
 
     return _stored(context, caller, idempotency, write)
+
+
+def _reword(
+    context: Context, tx: Transaction, caller: Caller, old: Row, fact: NewFact
+) -> StoredFact:
+    """Store another wording under the id of a fact; the old one becomes a version of it.
+
+    A wording that another fact has which holds is that fact.
+    """
+    stored = store_fact(context, tx, caller, old.space_id, fact, replaces=old)
+    if stored.is_known:
+        return stored
+    rows = {"old": old.id, "new": stored.row}
+    tx.run(SQL.keep_as_version, old=old.id, version_id=context.ids("f_"))
+    tx.run(SQL.take_identity, fact_id=old.fact_id, **rows)
+    tx.run(SQL.move_predecessors, **rows)
+    tx.run(SQL.move_sources_of_fact, **rows)
+    supersedes = [one for one in stored.supersedes if one != old.fact_id]
+    return replace(stored, fact_id=old.fact_id, is_changed=True, supersedes=supersedes)
 
 
 def remove_fact(
@@ -153,7 +173,7 @@ def remove_fact(
     def write(tx: Transaction) -> str:
         row = own_fact(tx, caller, fact_id)
         require_fact_author(tx, caller, row.id)
-        erased[:] = [erase_fact(tx, row.space_id, row, status=REMOVED)]
+        erased[:] = _erase_wordings(tx, row, status=REMOVED)
         return FactRemoved(
             removed=True, fact_id=fact_id, user_id=row.user_id, at=rfc3339(now_ms)
         ).model_dump_json()
@@ -164,6 +184,12 @@ def remove_fact(
     )
     update_index(context, erased)
     return FactRemoved.model_validate_json(answer)
+
+
+def _erase_wordings(tx: Transaction, row: Row, *, status: int) -> list[ErasedEvents | None]:
+    """Erase the text of a fact and of its versions; `row` has id, fact_id and space_id."""
+    wordings = [row, *tx.all(SQL.versions, id=row.id)]
+    return [erase_fact(tx, row.space_id, one, status=status) for one in wordings]
 
 
 def erase_fact(tx: Transaction, space_id: int, row: Row, *, status: int) -> ErasedEvents | None:
@@ -178,7 +204,7 @@ def erase_fact(tx: Transaction, space_id: int, row: Row, *, status: int) -> Eras
     return drop_layer(tx, space_id, row.id)
 
 
-def erase_expired(context: Context) -> bool:
+def erase_expired_facts(context: Context) -> bool:
     """Erase one batch of facts whose time is over; return False if there was none.
 
     Raises StoreUnavailable.
@@ -186,12 +212,12 @@ def erase_expired(context: Context) -> bool:
     now_ms = context.clock()
     rows = context.store.read(lambda tx: tx.all(SQL.expiring, now_ms=now_ms, most=EXPIRED_BATCH))
 
-    def erase(row: Row, tx: Transaction) -> ErasedEvents | None:
-        return erase_fact(tx, row.space_id, row, status=EXPIRED)
+    def erase(row: Row, tx: Transaction) -> list[ErasedEvents | None]:
+        return _erase_wordings(tx, row, status=EXPIRED)
 
     for row in rows:
         erased = context.store.write(partial(erase, row), account_id=row.account_id)
-        update_index(context, [erased])
+        update_index(context, erased)
     return bool(rows)
 
 

@@ -13,6 +13,10 @@ on conflict do nothing returning id, fact_id;
 select id, fact_id, event, kind, metadata from facts
 where account_id = :account_id and space_id = :space_id and text = :text and status = 0;
 
+-- stated_in_turn: The facts that hold and that a turn stated, without one of them
+select id, fact_id, text, kind as fact_kind, condition, source from facts
+where account_id = :account_id and space_id = :space_id and event = :event and status = 0 and id <> :id;
+
 -- add_source: Record another turn that stated a fact
 insert into fact_sources (account_id, fact, event) values (:account_id, :fact, :event) on conflict do nothing;
 
@@ -65,6 +69,23 @@ update facts set status = 1, superseded_by = :newer,
     valid_to_ms = coalesce(valid_to_ms, case when :from_ms > valid_from_ms then :from_ms else valid_from_ms end)
 where account_id = :account_id and id = :older and status = 0;
 
+-- keep_as_version: Let the old wording of a fact be a version of the new one, under an id of its own
+update facts set fact_id = :version_id, origin = 2 where account_id = :account_id and id = :old;
+
+-- take_identity: Let the new wording of a fact have its id, turns and uses
+update facts set fact_id = :fact_id, session = old.session, event = old.event, uses = old.uses, used_ms = old.used_ms, author_account = old.author_account, author_user = old.author_user
+from (select session, event, uses, used_ms, author_account, author_user from facts where account_id = :account_id and id = :old) as old
+where facts.account_id = :account_id and facts.id = :new;
+
+-- move_predecessors: Let the new wording of a fact be what took the place of earlier facts and versions
+update facts set superseded_by = :new where account_id = :account_id and superseded_by = :old;
+
+-- move_sources_of_fact: Let the turns that stated a fact be those of its new wording
+update fact_sources set fact = :new where account_id = :account_id and fact = :old;
+
+-- versions: The earlier wordings of a fact
+select id, fact_id from facts where account_id = :account_id and superseded_by = :id and origin = 2 and text <> '';
+
 -- revive_fact: Let a superseded fact hold again
 update facts set status = 0, superseded_by = null, valid_to_ms = null where account_id = :account_id and id = :id and status = 1;
 
@@ -88,7 +109,8 @@ where account_id = :account_id and fact_id in (select value from json_each(:fact
 -- facts_page: Facts of a space below an id, newest first
 select facts.id from facts
 where facts.account_id = :account_id and facts.space_id = :space_id and facts.id < :below
-    and (:which = 'all' or (:which = 'facts' and facts.origin = 0) or (:which = 'instructions' and facts.kind > 0))
+    and (:which = 'all' or (:which = 'facts' and facts.origin <> 1) or (:which = 'instructions' and facts.kind > 0))
+    and (facts.origin <> 2 or cast(:as_of_ms as bigint) is not null)  -- a version, which held then
     and (cast(:status as bigint) is null or :status = case
         when facts.status = 0 and (facts.expires_ms <= :now_ms or facts.valid_to_ms <= :now_ms) then 2 else facts.status end)
     and (cast(:as_of_ms as bigint) is null or (
@@ -123,12 +145,12 @@ from fact_sources join events on events.account_id = :account_id and events.id =
 where fact_sources.account_id = :account_id and fact_sources.fact in (select cast(value as bigint) from json_each(:ids))
 order by fact_sources.event;
 
--- superseded_of: The facts whose place facts took, oldest first; the plus keeps SQLite from reading all facts of the account
-select superseded_by as fact, fact_id from facts
+-- superseded_of: The facts and the wordings whose place facts took, oldest first; the plus keeps SQLite from reading all facts of the account
+select superseded_by as fact, fact_id, origin, text, valid_from_ms, valid_to_ms from facts
 where +account_id = :account_id and superseded_by in (select cast(value as bigint) from json_each(:ids)) order by id;
 
 -- superseded_of [postgresql]: without the plus, which it does not need
-select superseded_by as fact, fact_id from facts
+select superseded_by as fact, fact_id, origin, text, valid_from_ms, valid_to_ms from facts
 where account_id = :account_id and superseded_by in (select cast(value as bigint) from json_each(:ids)) order by id;
 
 -- facts_for_start: The facts that a start pack may hold: pinned ones, the newest and the most used

@@ -11,14 +11,21 @@ from dataclasses import dataclass
 from ...accounts import session_user_id
 from ...accounts.teams import authors_of_facts
 from ...context import Caller, Context
-from ...protocol.facts import Fact, FactList, FactsQuery, FactStatus, InstructionList
+from ...protocol.facts import (
+    Fact,
+    FactList,
+    FactsQuery,
+    FactStatus,
+    FactVersion,
+    InstructionList,
+)
 from ...protocol.text import rfc3339
 from ...protocol.trust import SOURCES
 from ...store import Row, Transaction
 from ..filters import passing_or_all
 from ..spaces import AFTER_ALL, past_ms, read_metadata, split_page
 from ..spaces import SQL as SPACES
-from .write import CURRENT, EXPIRED, KINDS, SQL, SUPERSEDED, own_fact
+from .write import CURRENT, EXPIRED, KINDS, SQL, SUPERSEDED, VERSION, own_fact
 
 # --- List the facts of a user, now or as they were at an earlier time ------------------------
 
@@ -82,9 +89,9 @@ def read_facts(tx: Transaction, caller: Caller, ids: Sequence[int], now_ms: int)
     sources: dict[int, list[str]] = defaultdict(list)
     for row in tx.all(SQL.sources_of, ids=row_ids):
         sources[row.fact].append(row.event_id)
-    replaced: dict[int, list[str]] = defaultdict(list)
+    replaced: dict[int, list[Row]] = defaultdict(list)
     for row in tx.all(SQL.superseded_of, ids=row_ids):
-        replaced[row.fact].append(row.fact_id)
+        replaced[row.fact].append(row)
     facts = [_fact(rows[one], sources[one], replaced[one], now_ms) for one in ids if one in rows]
     if caller.member is None:
         return facts
@@ -92,10 +99,11 @@ def read_facts(tx: Transaction, caller: Caller, ids: Sequence[int], now_ms: int)
     return [fact.model_copy(update={"author": authors.get(fact.fact_id)}) for fact in facts]
 
 
-def _fact(row: Row, sources: list[str], replaced: list[str], now_ms: int) -> Fact:
+def _fact(row: Row, sources: list[str], replaced: list[Row], now_ms: int) -> Fact:
+    is_version = row.origin == VERSION
     events = ([row.event_id] if row.event_id else []) + sources
     return Fact(
-        fact_id=row.fact_id,
+        fact_id=row.superseded_by if is_version else row.fact_id,
         text=row.text or None,
         source=SOURCES[row.source],
         kind=KINDS[row.kind],
@@ -105,14 +113,23 @@ def _fact(row: Row, sources: list[str], replaced: list[str], now_ms: int) -> Fac
         valid_from=rfc3339(row.valid_from_ms),
         valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
         expires_at=None if row.expires_ms is None else rfc3339(row.expires_ms),
-        superseded_by=row.superseded_by if row.status == SUPERSEDED else None,
-        supersedes=replaced,
+        superseded_by=row.superseded_by if row.status == SUPERSEDED and not is_version else None,
+        supersedes=[one.fact_id for one in replaced if one.origin != VERSION],
+        versions=[_version(one) for one in replaced if one.origin == VERSION and one.text],
         pinned=bool(row.pinned),
         event_id=row.event_id,
         event_ids=list(dict.fromkeys(events))[:SOURCES_MAX],
         written_by=row.written_by,
         created_at=rfc3339(row.created_ms),
         metadata=read_metadata(row.metadata),
+    )
+
+
+def _version(row: Row) -> FactVersion:
+    return FactVersion(
+        text=row.text,
+        valid_from=rfc3339(row.valid_from_ms),
+        valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from ...accounts.teams import sign_fact
 from ...context import Caller, Context
+from ...cubes.fit import share_words, terms_of
 from ...protocol.errors import Conflict, InvalidRequest, NotFound
 from ...protocol.trust import RANKS, TextSource, may_replace
 from ...search import IndexEntry, first_vectors, load_succession
@@ -35,6 +36,7 @@ COMPARED_MAX = 256  # newest facts whose vectors are compared with that of a new
 # pairs of languages that were left out (bench/train_succession.py).
 CERTAIN_MIN, LIKELY_MIN = 2.2, 0.0
 CURRENT, SUPERSEDED, EXPIRED, REMOVED = range(4)  # statuses, as stored
+VERSION = 2  # `origin` of an earlier wording of a fact; 0: stated, 1: recognised in a turn
 
 
 class FactUnknown(NotFound):
@@ -145,6 +147,8 @@ def store_fact(
         supersede(tx, older=replaces.id, newer=stored.row, from_ms=fact.valid_from_ms)
     if stored.is_known:
         return stored
+    if fact.event is not None and caller is not None:
+        stored = _end_same(tx, space_id, stored, fact, instruction)
     if instruction is not None:
         stored = _end_wishes(tx, space_id, stored, fact, instruction)
     return _linked(context, tx, space_id, stored, fact)
@@ -164,6 +168,29 @@ def _restated(
     if fact.event is not None and fact.event != equal.event:
         tx.run(SQL.add_source, fact=equal.id, event=fact.event)
     return StoredFact(row=equal.id, fact_id=equal.fact_id, is_known=True, supersedes=ended)
+
+
+def _end_same(
+    tx: Transaction,
+    space_id: int,
+    stored: StoredFact,
+    fact: NewFact,
+    instruction: Instruction | None,
+) -> StoredFact:
+    """Let a fact take the place of what was recognised in its turn in other words.
+
+    If that is a wish, the fact is one, too.
+    """
+    ended = []
+    for row in tx.all(SQL.stated_in_turn, space_id=space_id, event=fact.event, id=stored.row):
+        if share_words(row.text, fact.text):
+            supersede(tx, older=row.id, newer=stored.row, from_ms=fact.valid_from_ms)
+            ended.append(row.fact_id)
+            if instruction is None and row.fact_kind:
+                kind = {"kind": row.fact_kind, "condition": row.condition}
+                tx.run(SQL.set_kind, id=stored.row, **kind)
+                move_layer(tx, item=stored.row, layer=fact_layer(wish_of(row)))
+    return replace(stored, supersedes=[*stored.supersedes, *ended])
 
 
 def _kind_of(instruction: Instruction | None) -> dict[str, Any]:
@@ -189,7 +216,9 @@ def _end_wishes(
         older = wish_of(row)
         if older is None or project_of(row.metadata) != project_of(fact.metadata):
             continue
-        if row.valid_from_ms <= fact.valid_from_ms and replaces_instruction(older, instruction):
+        is_same = terms_of(row.text) == terms_of(fact.text) and older.kind == instruction.kind
+        replaces = is_same or replaces_instruction(older, instruction)
+        if row.valid_from_ms <= fact.valid_from_ms and replaces:
             supersede(tx, older=row.id, newer=stored.row, from_ms=fact.valid_from_ms)
             ended.append(row.fact_id)
     return replace(stored, supersedes=[*stored.supersedes, *ended])

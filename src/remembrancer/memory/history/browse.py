@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ...accounts import session_user_id, space_user_id
 from ...accounts.teams import authors_of_events
-from ...context import Caller, Context
+from ...context import Caller, Context, Records
 from ...cubes import board, unrated_cubes
 from ...files import files
 from ...protocol.errors import NotFound
@@ -461,7 +461,7 @@ class EventContext:
     files: list[Row]  # filename, size_bytes: files of the account that its text names
 
 
-def list_users(context: Context, caller: Caller, *, low: str = "") -> list[str]:
+def list_users(context: Records, caller: Caller, *, low: str = "") -> list[str]:
     """Return the account's user_ids that have data, by name from `low` on.
 
     At most USERS_LISTED_MAX. A pinned key sees its own user_id only.

@@ -43,7 +43,7 @@ where sessions.account_id = :account_id and shown_events.account_id = :account_i
 
 -- sessions: The sessions of a space, latest turn first, before a cursor
 select sessions.id, sessions.session_id, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised, sessions.turns_without_l1,
-    sessions.task_open, sessions.created_ms, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms,
+    sessions.open_task is not null as task_open, sessions.created_ms, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms,
     (select count(*) from summaries where summaries.account_id = :account_id and summaries.session = sessions.id) as summaries,
     substr(events.query, 1, cast(:characters as integer)) as query, events.topic
 from sessions left join events on events.account_id = :account_id and events.id = (
@@ -56,7 +56,7 @@ order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc, sessions.id 
 
 -- sessions [postgresql]: one look-up for each session; the other form reads all turns of the account
 select sessions.id, sessions.session_id, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised, sessions.turns_without_l1,
-    sessions.task_open, sessions.created_ms, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms,
+    sessions.open_task is not null as task_open, sessions.created_ms, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms,
     (select count(*) from summaries where summaries.account_id = :account_id and summaries.session = sessions.id) as summaries,
     newest.query, newest.topic
 from sessions left join lateral (
@@ -68,7 +68,7 @@ where sessions.account_id = :account_id and sessions.space_id = :space_id
 order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc, sessions.id desc limit :most;
 
 -- session: The state of one session
-select id, step, remembered_step, turns, turns_summarised, turns_without_l1, turns_without_cube, task_open, cube_turn, created_ms, last_turn_ms
+select id, step, remembered_step, turns, turns_summarised, turns_without_l1, turns_without_cube, open_task is not null as task_open, cube_turn, created_ms, last_turn_ms
 from sessions where account_id = :account_id and space_id = :space_id and session_id = :session_id;
 
 -- turns: The turns of a session before a cursor, latest occurrence first

@@ -18,6 +18,7 @@ from ...protocol.notices import without_notices
 from ...protocol.text import rfc3339
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
+from ..facts.edit import erase_expired_facts
 from ..filters import change_metadata
 from ..intake import Intake
 from ..links import EraseRange, link_changes, restore_turn, withdraw_turns
@@ -194,16 +195,19 @@ def _retention(context: Context, tx: Transaction, user_id: str | None) -> Retent
 
 
 def due_times(context: Context, before_ms: int) -> dict[int, int]:
-    """Return when the first turn of each account is due, and as account 0 the first cube.
+    """Return when the first turn or fact of each account is due, and as account 0 the first cube.
 
     Only those due before a moment; all in ms since 1970. Raises StoreUnavailable.
     """
     rows = context.store.read(lambda tx: tx.all(SQL.due_times, before_ms=before_ms))
-    return {row.account_id: row.due_ms for row in rows}
+    times: dict[int, int] = {}
+    for row in rows:
+        times[row.account_id] = min(row.due_ms, times.get(row.account_id, row.due_ms))
+    return times
 
 
 def erase_due(context: Context, account_id: int) -> None:
-    """Erase the turns of an account, and all cubes, whose time is over, before they are read.
+    """Erase the turns of an account, and all facts and cubes, whose time is over, before a read.
 
     Raises StoreUnavailable.
     """
@@ -212,19 +216,20 @@ def erase_due(context: Context, account_id: int) -> None:
         lambda tx: tx.all(SQL.expired_events_of, now_ms=now_ms, most=BATCH), account_id=account_id
     ):
         _erase_expired_events(context, events)
-    while _erase_expired_cubes(context, now_ms):
+    while erase_expired_facts(context) or _erase_expired_cubes(context, now_ms):
         pass
 
 
 def erase_expired(context: Context) -> bool:
-    """Erase one batch of turns and cubes whose time is over; return False if there was none.
+    """Erase one batch of turns, facts and cubes whose time is over; return False if none is.
 
     Raises StoreUnavailable.
     """
     now_ms = context.clock()
     events = context.store.read(lambda tx: tx.all(SQL.expired_events, now_ms=now_ms, most=BATCH))
     _erase_expired_events(context, events)
-    return _erase_expired_cubes(context, now_ms) or bool(events)
+    has_facts = erase_expired_facts(context)
+    return _erase_expired_cubes(context, now_ms) or has_facts or bool(events)
 
 
 def _erase_expired_events(context: Context, events: list[Row]) -> None:

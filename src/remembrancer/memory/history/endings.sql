@@ -4,8 +4,10 @@ update events set pinned = :pinned, expires_ms = :expires_ms where account_id = 
 -- event_state: What a change of a turn starts from
 select expires_ms, pinned, withdrawn_by, superseded_by, occurred_ms from events where account_id = :account_id and id = :id;
 
--- due_times: When the first turn of each account is due, and (as account 0) the first cube of all
+-- due_times: When the first turn and the first fact of each account are due, and (as account 0) the first cube of all
 select account_id, min(expires_ms) as due_ms from events where expires_ms < :before_ms group by account_id
+union all
+select account_id, min(expires_ms) as due_ms from facts where expires_ms < :before_ms and text <> '' group by account_id
 union all
 select cast(0 as bigint) as account_id, min(expires_ms) as due_ms from cubes where expires_ms < :before_ms having min(expires_ms) is not null;
 

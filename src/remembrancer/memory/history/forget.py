@@ -386,6 +386,7 @@ def _erase_turns(tx: Transaction, erase_range: EraseRange, rows: Sequence[Row]) 
     erase_links(tx, erase_range.values)
     tx.run(SQL.erase_shown, space_id=erase_range.space_id, **erase_range.values)
     tx.run(SQL.erase_looks, space_id=erase_range.space_id, **erase_range.values)
+    tx.run(SQL.end_erased_tasks, space_id=erase_range.space_id, **erase_range.values)
     tx.run(
         SQL.erase_search, space_id=erase_range.space_id, numbers=[number_of(row.id) for row in rows]
     )
@@ -461,6 +462,7 @@ def replace_turn(
     tx.run(SQL.move_looks, session=replacement.session, old=old.id, new=replacement.row)
     tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=replacement.row)
     tx.run(SQL.move_sources, old=old.id, new=replacement.row)
+    tx.run(SQL.move_task, session=replacement.session, old=event_id, new=replacement.event_id)
     cubes.move_evidence(tx, event_id, replacement.event_id)
     erase_range = EraseRange(space_id=space_id, low=old.id, high=old.id + 1)
     erased = _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))

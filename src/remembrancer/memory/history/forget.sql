@@ -19,6 +19,15 @@ select id, l1_id, created_ms from summaries where account_id = :account_id and s
 delete from events
 where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)));
 
+-- end_erased_tasks: End the tasks that turns opened
+update sessions set open_task = null where account_id = :account_id and space_id = :space_id and open_task in (
+    select event_id from events
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)))
+);
+
+-- move_task: Let another turn be the one that opened the task of a session
+update sessions set open_task = case when open_task = :old then cast(:new as text) else open_task end where account_id = :account_id and id = :session;
+
 -- erase_index: Erase the index entries of turns
 delete from event_index
 where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)));

@@ -21,7 +21,8 @@ _ABOUT_SERVICE = re.compile(
     r"|(?:duty_error|last_seal|open_tasks|task_done|focus_words|top_k|event_id"
     r"|user_id|session_id|l1_summary|l2_map|vote_nothing|cube_nothing|cube_publish|duty_reason"
     r"|help_hits|shared_cubes|query_text)"
-    r"|l1|l2|start pack|second look|critical facts?|memory map|idempotency|api keys?"
+    r"|l1s?|l2s?|start pack|open tasks?|second look|sysperm|grant a permission"
+    r"|critical facts?|memory map|idempotency|api keys?"
     r"|(?:search|remember|save|store|memory) (?:endpoint|api|call|service)"
     r"|this (?:service|memory|api))\b",
     re.IGNORECASE,

@@ -31,7 +31,7 @@ from ...search import (
 )
 from ...store import Row, Transaction
 from ..changes import names_history
-from ..facts.write import SUPERSEDED
+from ..facts.write import SUPERSEDED, VERSION
 from ..instructions import applies
 from ..layers import (
     SQL,
@@ -177,7 +177,8 @@ def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) 
     found.sort(key=lambda row: (-scores[row.fact_id], row.status == SUPERSEDED))
     hits.facts = [
         FactHit(
-            fact_id=row.fact_id,
+            # A version is an earlier wording of the fact that took its place.
+            fact_id=row.superseded_by if row.origin == VERSION else row.fact_id,
             text=row.text,
             source=SOURCES[row.source],
             status="superseded" if row.status == SUPERSEDED else "current",

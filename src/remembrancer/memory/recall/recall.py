@@ -32,7 +32,6 @@ from ...protocol.search import (
     MemoryAnswer,
     MemoryName,
     MemoryQuery,
-    OpenTask,
     Signal,
     SummaryHit,
     WorkContext,
@@ -66,7 +65,6 @@ from ..duties import (
     SearchToRecord,
     citable_events,
     count_search,
-    open_tasks,
     record_read,
     search_space,
 )
@@ -75,6 +73,7 @@ from ..history.endings import erase_due
 from ..links import EventLinks
 from ..projects import other_projects, own_or_none, project_of
 from ..spaces import flag_names, milliseconds, past_ms, read_metadata, space_view
+from ..tasks import shown_tasks
 from .help import help_for
 from .hits import HitText, TurnChanges, hit_text, rows_of
 from .layer_hits import LayerHits, layer_hits
@@ -499,6 +498,7 @@ def recall(
             "step": step,
             "duty_error": duties.duty_error,
             "reminders": duties.reminders or None,
+            "l2_source": duties.l2_source,
         }
     )
 
@@ -571,7 +571,7 @@ def search(
     cube_query = _cube_query(user_id, query, ranking.question, vector, space)
     outcome.cubes = relevant_cubes(context, tx, caller, cube_query)
     stages.end("cubes")
-    outcome.answer = _answer(context, tx, query, outcome, hits, budget)
+    outcome.answer = _answer(context, tx, query, outcome, hits, budget, counts=counts)
     stages.end("session")
     return outcome
 
@@ -583,10 +583,15 @@ def _answer(
     outcome: SearchOutcome,
     hits: list[Hit],
     budget: TokenBudget,
+    *,
+    counts: bool,
 ) -> MemoryAnswer:
     ranking, layers, focus, space = outcome.ranking, outcome.layers, outcome.focus, outcome.space
     assert ranking is not None
     assert space is not None
+    tasks = None
+    if space.has_open_task:
+        tasks = shown_tasks(context, tx, space, query, hits, counts=counts)
     return MemoryAnswer(
         hits=hits,
         shared_cubes=outcome.cubes,
@@ -598,17 +603,8 @@ def _answer(
         total_hits=max(ranking.matching(outcome.known.lifted), len(hits)) if hits else 0,
         focus_missing=focus.missing or None,
         help_hits=help_for(query.query_text) or None,
-        open_tasks=_open_tasks(context, tx, space, query),
+        open_tasks=tasks or None,
     )
-
-
-def _open_tasks(
-    context: Context, tx: Transaction, space: Row, query: MemoryQuery
-) -> list[OpenTask] | None:
-    if not space.has_open_task:
-        return None
-    least = query.min_trust or "other"
-    return open_tasks(tx, space.id, query.session_id, context.clock(), least) or None
 
 
 def _decay(context: Context, as_of_ms: int | None) -> Decay | None:

@@ -12,22 +12,28 @@ from ...accounts import name_session_user, require_write, space_user_id
 from ...accounts.idempotency import IdempotentRequest, write_once
 from ...context import Caller, Context
 from ...protocol import limits
-from ...protocol.errors import Conflict
+from ...protocol.errors import Conflict, InvalidRequest
 from ...protocol.summaries import Summary, SummarySaved
 from ...protocol.trust import RANKS
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
 from ..duties import is_l2_due
 from ..intake import Intake, OnlyEchoedText
-from ..layers import Layer, add_layer, layer_text
+from ..layers import Layer, add_layer, drop_summary, layer_text
 from ..spaces import SQL as SPACES
 
 SQL = load_queries("remembrancer.memory.summaries", "summaries.sql")
 RATIO_LEAST, RATIO_MOST = 0.05, 0.08  # specification.md#l1-ratio
+SENTENCE_CHARACTERS = 200  # of one sentence, which is never too long
+REPLACED = "It replaces the L1 that was sent before for the same turns."
 
 
 class NothingToSummarise(Conflict):
-    """Every turn of this session is already summarised. Remember new turns first."""
+    """This session has no turn to summarise. Remember turns first."""
+
+
+class LongerThanSource(InvalidRequest):
+    """An L1 must be shorter than the turns that it covers: 5 to 8 percent of their length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +66,8 @@ def summarize(
 ) -> SummarySaved:
     """Store an L1.
 
-    Raises NothingToSummarise, OnlyEchoedText, Forbidden, IdempotencyKeyReused, StoreUnavailable.
+    Raises NothingToSummarise, LongerThanSource, OnlyEchoedText, Forbidden, IdempotencyKeyReused,
+    StoreUnavailable.
     """
     require_write(caller)
     user_id = space_user_id(caller, summary.user_id)
@@ -104,7 +111,7 @@ def turns_to_summarise(
 
     def read(tx: Transaction) -> SummarySource:
         _, session = _session_row(tx, user_id, session_id)
-        source = tx.one(SQL.source_of, session=session)
+        source = tx.one(SQL.source_of, session=session, turns=None)
         if not source.turns:
             raise NothingToSummarise
         rows = tx.all(SQL.source_turns, session=session, most=limits.SUMMARY_TURNS_MAX)
@@ -147,44 +154,56 @@ def store_l1(
 ) -> StoredL1:
     """Store the L1 of a session's turns since its last one. `session` is a row id.
 
-    `entry` is the index entry of its `layer_text`. Repeated before the next turn, it is stored
-    once. Raises NothingToSummarise.
+    `entry` is the index entry of its `layer_text`. Sent again before the next turn, it replaces the
+    one before. Raises NothingToSummarise, LongerThanSource.
     """
-    source = tx.one(SQL.source_of, session=session)
+    source = tx.one(SQL.source_of, session=session, turns=None)
+    last = None
     if not source.turns:
         last = tx.one_or_none(SQL.l1_of, session=session)
-        if last is not None and last.text == text:
-            return StoredL1(
-                l1_id=last.l1_id, ratio=last.ratio, warning=_warning(last.ratio), is_known=True
-            )
-        raise NothingToSummarise
+        if last is None:
+            raise NothingToSummarise
+        source = tx.one(SQL.source_of, session=session, turns=last.turns)
+    if len(text) > max(source.characters, SENTENCE_CHARACTERS):
+        raise LongerThanSource
     ratio = round(len(text) / max(source.characters, 1), 4)
-    l1_id = context.ids("l1_")
     values = {
         "topic": topic,
         "text": text,
         "message_count": message_count,
-        "turns": source.turns,
         "ratio": ratio,
         "source": max(source.source, RANKS["model"]),
     }
+    if last is not None:
+        is_known = bool(last.text == text)
+        if not is_known:
+            tx.run(SQL.change_l1, id=last.id, **values)
+            drop_summary(tx, space_id, last.id)
+            add_layer(tx, space_id=space_id, layer=Layer.SUMMARY, item=last.id, entry=entry)
+        notices = (None if is_known else REPLACED, _warning(ratio, len(text)))
+        warning = " ".join(filter(None, notices)) or None
+        return StoredL1(l1_id=last.l1_id, ratio=ratio, warning=warning, is_known=is_known)
+    l1_id = context.ids("l1_")
     new = tx.one(
         SQL.add_l1,
         l1_id=l1_id,
         space_id=space_id,
         session=session,
         now_ms=context.clock(),
+        turns=source.turns,
         **values,
     )
     add_layer(tx, space_id=space_id, layer=Layer.SUMMARY, item=new.id, entry=entry)
     tx.run(SQL.note_l1, session=session)
     tx.run(SQL.count_l1, space_id=space_id)
-    return StoredL1(l1_id=l1_id, ratio=ratio, warning=_warning(ratio))
+    return StoredL1(l1_id=l1_id, ratio=ratio, warning=_warning(ratio, len(text)))
 
 
-def off_length(ratio: float) -> str | None:
+def off_length(ratio: float, characters: int) -> str | None:
     """Return a sentence if an L1 of this ratio is too long or too short, else None."""
     if RATIO_LEAST <= ratio <= RATIO_MOST:
+        return None
+    if ratio > RATIO_MOST and characters <= SENTENCE_CHARACTERS:
         return None
     problem = "short" if ratio < RATIO_LEAST else "long"
     return (
@@ -193,6 +212,6 @@ def off_length(ratio: float) -> str | None:
     )
 
 
-def _warning(ratio: float) -> str | None:
-    problem = off_length(ratio)
-    return problem and f"Stored, but too {problem}"
+def _warning(ratio: float, characters: int) -> str | None:
+    problem = off_length(ratio, characters)
+    return problem and f"Stored, but too {problem} Send it again to replace it."

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ...accounts import require_write, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
+from ...cubes.fit import terms_of
 from ...protocol.errors import NotFound
 from ...protocol.summaries import MadeBy, MapQuery, MapRequest, MapUpdated, MapVersion
 from ...protocol.text import rfc3339
@@ -176,6 +177,13 @@ def _content(sentence: str) -> tuple[str, ...]:
 # Its agent writes it, or it is built from extractive headlines or by a model.
 
 AGENT = "agent"  # values of `made_by`
+NOTE = "note"  # sent by an agent as a map, but it shares too little with the L1s
+SHARED_MIN = 1 / 3  # more than this share of a map's terms must be in the L1s or the map before
+SOURCES_COMPARED_MAX = 50  # latest L1s that a map is compared with
+NO_MAP = (
+    "Kept as a note, which does not count as the map: it shares too little with the L1s that it is "
+    "to cover. Write headlines over them, or call POST /api/v7/memory/map."
+)
 HEADLINES: MadeBy = "headlines"
 MODEL: MadeBy = "model"
 MAP_SHARE = 0.05  # of the length of the L1s
@@ -333,26 +341,51 @@ def store_map(
     L1 of the space.
     """
     newest = tx.one_or_none(SQL.newest_map, space_id=space_id)
-    version = newest.version if newest else 0
-    if newest is None or newest.text != text.strip():
-        version += 1
-        tx.run(
-            SQL.add_map,
-            space_id=space_id,
-            version=version,
-            text=text.strip(),
-            made_by=made_by,
-            now_ms=context.clock(),
-        )
+    if newest is not None and newest.text == text.strip():
+        version = newest.version
+    else:
+        version = _add_version(context, tx, space_id, text, made_by)
         add_layer(tx, space_id=space_id, layer=Layer.MAP, item=version, entry=entry)
     tx.run(SQL.note_map, space_id=space_id)
     return int(version)
 
 
-def newest_version(tx: Transaction, space_id: int) -> int:
-    """Return the number of the newest map of a space; 0 if there is none."""
+def _add_version(context: Context, tx: Transaction, space_id: int, text: str, made_by: str) -> int:
+    latest = tx.one_or_none(SQL.latest_version, space_id=space_id)
+    version = latest.version + 1 if latest else 1
+    values = {"text": text.strip(), "made_by": made_by, "now_ms": context.clock()}
+    tx.run(SQL.add_map, space_id=space_id, version=version, **values)
+    return version
+
+
+class AgentsMap(NamedTuple):
+    """The version under which an agent's map is stored, and why it is only a note."""
+
+    version: int
+    is_known: bool
+    warning: str | None = None
+
+
+def store_agents_map(
+    context: Context, tx: Transaction, *, space_id: int, text: str, entry: IndexEntry
+) -> AgentsMap:
+    """Store the map that an agent wrote; as a note if it shares too little with the L1s."""
+    latest = tx.one_or_none(SQL.latest_version, space_id=space_id)
+    if latest is not None and latest.text == text.strip() and latest.made_by == NOTE:
+        return AgentsMap(latest.version, is_known=True, warning=NO_MAP)
     newest = tx.one_or_none(SQL.newest_map, space_id=space_id)
-    return int(newest.version) if newest else 0
+    sources = [row.text for row in tx.all(SQL.l1s, space_id=space_id)[-SOURCES_COMPARED_MAX:]]
+    if not _is_map_of(text, [*sources, newest.text if newest else ""]):
+        version = _add_version(context, tx, space_id, text, NOTE)
+        return AgentsMap(version, is_known=False, warning=NO_MAP)
+    version = store_map(context, tx, space_id=space_id, text=text, made_by=AGENT, entry=entry)
+    return AgentsMap(version, is_known=newest is not None and newest.version == version)
+
+
+def _is_map_of(text: str, sources: Sequence[str]) -> bool:
+    terms = {term for term in terms_of(text) if not term.isdigit()}
+    shared = terms & frozenset().union(*map(terms_of, sources))
+    return len(shared) > SHARED_MIN * len(terms)
 
 
 def map_version(context: Context, caller: Caller, request: MapQuery) -> MapVersion:
@@ -365,21 +398,22 @@ def map_version(context: Context, caller: Caller, request: MapQuery) -> MapVersi
 
     def read(tx: Transaction) -> MapVersion:
         space = tx.one_or_none(SPACES.space_of, user_id=user_id)
-        newest = tx.one_or_none(SQL.newest_map, space_id=space.id) if space else None
-        if space is None or newest is None:
+        latest = tx.one_or_none(SQL.latest_version, space_id=space.id) if space else None
+        if space is None or latest is None:
             raise MapUnknown
-        row: Row | None = newest
         if request.version is not None:
             row = tx.one_or_none(SQL.map_of_version, space_id=space.id, version=request.version)
         elif as_of_ms is not None:
             row = tx.one_or_none(SQL.map_at, space_id=space.id, until_ms=as_of_ms)
+        else:
+            row = tx.one_or_none(SQL.newest_map, space_id=space.id)
         if row is None:
             raise MapUnknown
         return MapVersion(
             user_id=user_id,
             map_text=row.text,
             version=row.version,
-            versions=newest.version,
+            versions=latest.version,
             l1_count=row.l1_count,
             made_by=row.made_by,
             source=SOURCES[row.source],

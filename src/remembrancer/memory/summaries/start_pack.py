@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...accounts import session_user_id, user_of_session
@@ -59,11 +59,11 @@ def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPa
     """
     as_of_ms = past_ms(context, request.as_of)
 
-    def read(tx: Transaction) -> tuple[str, StartParts, dict[str, str], int]:
+    def read(tx: Transaction) -> tuple[str, StartParts, int]:
         user_id = session_user_id(tx, caller, request.user_id, request.session_id)
         return user_id, *_parts(tx, user_id, request, context.clock(), as_of_ms)
 
-    user_id, parts, dates, unread = context.store.read(read, account_id=caller.account_id)
+    user_id, parts, unread = context.store.read(read, account_id=caller.account_id)
     tokens_max = context.settings.start_tokens_max
     if request.client == "hooks":
         tokens_max = min(tokens_max, HOOKS_TOKENS_MAX)
@@ -71,7 +71,7 @@ def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPa
         compact_text(context.settings.seal_name, request.client) if caller.has_protocol else None
     )
     text, left_out = render_pack(
-        constitution, _sections(parts, dates), tokens_max, new_delimiter(), unread
+        constitution, _sections(parts), tokens_max, new_delimiter(), unread
     )
     return StartPack(
         prompt_text=text,
@@ -157,26 +157,22 @@ def _parts(
     request: StartQuery,
     now_ms: int,
     as_of_ms: int | None,
-) -> tuple[StartParts, dict[str, str], int]:
-    """Return the candidates for the pack, the day of each fact, and how many items are left.
+) -> tuple[StartParts, int]:
+    """Return the candidates for the pack, and how many items are left.
 
-    Only hooks get days: the texts of other readers have none. `as_of_ms` (ms since 1970) or None:
-    the memory as it stood then. Of other projects than the request's there are none, and no map,
-    which is about all.
+    `as_of_ms` (ms since 1970) or None: the memory as it stood then. Of other projects than the
+    request's there are none, and no map, which is about all.
     """
     session_id = request.session_id
     cubes = best_cubes(tx, user_id=user_id, most=LESSONS_MAX)
     space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
-        return StartParts(map="", instructions=[], facts=[], summaries=[], cubes=cubes), {}, 0
+        return StartParts(map="", instructions=[], facts=[], summaries=[], cubes=cubes), 0
     until_ms = AFTER_ALL if as_of_ms is None else as_of_ms
     newest = tx.one_or_none(SQL.map_at, space_id=space.id, until_ms=until_ms)
     facts = start_facts(tx, space.id, now_ms, as_of_ms)
     if request.project is not None:
         facts = [row for row in facts if project_of(row.metadata) in (None, request.project)]
-    dates = {}
-    if request.client == "hooks":
-        dates = {_marked(row): rfc3339(row.valid_from_ms)[:10] for row in facts}
     last = None if as_of_ms is not None else _last_session(tx, space.id, request, now_ms)
     l1s = tx.all(
         SQL.l1s_of_session,
@@ -188,15 +184,19 @@ def _parts(
     totals = tx.one(SQL.count_for_start, space_id=space.id, session_id=session_id)
     parts = StartParts(
         map=newest.text if newest and request.project is None else "",
-        instructions=[row.text for row in facts if row.kind],
-        facts=[_marked(row) for row in facts if not row.kind],
-        summaries=[f"{rfc3339(row.created_ms)[:10]} {_marked(row)}" for row in l1s],
+        instructions=[_dated(row.text, row.valid_from_ms) for row in facts if row.kind],
+        facts=[_dated(_marked(row), row.valid_from_ms) for row in facts if not row.kind],
+        summaries=[_dated(_marked(row), row.created_ms) for row in l1s],
         cubes=cubes,
         last_session=last,
     )
     unread = totals.facts - len(facts) + totals.summaries - len(l1s)
     is_counted = as_of_ms is None and request.project is None
-    return parts, dates, max(unread, 0) if is_counted else 0
+    return parts, max(unread, 0) if is_counted else 0
+
+
+def _dated(text: str, at_ms: int) -> str:
+    return f"{rfc3339(at_ms)[:10]} {text}"
 
 
 def _marked(row: Row) -> str:
@@ -229,21 +229,14 @@ def _last_session(tx: Transaction, space_id: int, request: StartQuery, now_ms: i
     return None
 
 
-def _sections(parts: StartParts, dates: Mapping[str, str]) -> tuple[PackSection, ...]:
-    """Return the sections of a pack; the map line by line, newest first.
-
-    `dates` are written before facts and wishes.
-    """
-
-    def dated(texts: Sequence[str]) -> list[str]:
-        return [f"{dates[text]} {text}" if text in dates else text for text in texts]
-
+def _sections(parts: StartParts) -> tuple[PackSection, ...]:
+    """Return the sections of a pack; the map line by line, newest first."""
     last = [] if parts.last_session is None else [parts.last_session]
     lines = [line for line in reversed(parts.map.splitlines()) if line.strip()]
     return (
         PackSection(head="Map", items=lines, share=3, newest_last=True, is_text=True),
-        PackSection(head="Wishes of the user", items=dated(parts.instructions), share=2),
-        PackSection(head="Critical facts", items=dated(parts.facts), share=3),
+        PackSection(head="Wishes of the user", items=parts.instructions, share=2),
+        PackSection(head="Critical facts", items=parts.facts, share=3),
         PackSection(head="The last session here ended with", items=last, share=2),
         PackSection(head="This session so far", items=parts.summaries, share=3),
         PackSection(head="Lessons with most votes", items=parts.cubes, share=1),

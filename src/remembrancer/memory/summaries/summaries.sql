@@ -1,14 +1,14 @@
 -- l1_of: The newest L1 of a session
-select l1_id, text, ratio from summaries where account_id = :account_id and session = :session order by id desc limit 1;
+select id, l1_id, text, ratio, turns from summaries where account_id = :account_id and session = :session order by id desc limit 1;
 
--- source_of: The number and length of the turns of a session that no L1 covers
+-- source_of: The number and length of the latest turns of a session; with null as :turns those that no L1 covers
 select count(*) as turns, coalesce(sum(length(later.query) + length(later.response)), 0) as characters,
     max(case when later.query_source > later.response_source then later.query_source else later.response_source end) as source
 from (
     select events.query, events.response, events.query_source, events.response_source, events.withdrawn_by from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
     where events.account_id = :account_id and sessions.id = :session and events.superseded_by is null
     order by events.created_ms desc, events.id desc
-    limit (select turns - turns_summarised from sessions where sessions.account_id = :account_id and id = :session)
+    limit coalesce(cast(:turns as bigint), (select turns - turns_summarised from sessions where sessions.account_id = :account_id and id = :session))
 ) as later where later.withdrawn_by is null;
 
 -- source_turns: The latest turns of a session that no L1 covers, newest first
@@ -25,6 +25,9 @@ order by created_ms desc, id desc limit :most;
 insert into summaries (account_id, l1_id, space_id, session, topic, text, message_count, turns, ratio, source, created_ms)
 values (:account_id, :l1_id, :space_id, :session, :topic, :text, :message_count, :turns, :ratio, :source, :now_ms)
 returning id;
+
+-- change_l1: Replace the text of an L1
+update summaries set topic = :topic, text = :text, message_count = :message_count, ratio = :ratio, source = :source where account_id = :account_id and id = :id;
 
 -- note_l1: Record that all turns of the session are summarised
 update sessions set turns_summarised = turns, turns_without_l1 = 0 where account_id = :account_id and id = :session;
@@ -43,12 +46,15 @@ where summaries.account_id = :account_id and sessions.space_id = :space_id and s
     and summaries.created_ms <= :until_ms
 order by summaries.id desc limit :most;
 
--- newest_map: The newest map of a space
-select version, text, l1_count, made_by, source, created_ms from maps where account_id = :account_id and space_id = :space_id order by version desc limit 1;
+-- newest_map: The newest map of a space; notes are none
+select version, text, l1_count, made_by, source, created_ms from maps where account_id = :account_id and space_id = :space_id and made_by <> 'note' order by version desc limit 1;
 
 -- map_at: The newest map of a space at a time
 select version, text, l1_count, made_by, source, created_ms from maps
-where account_id = :account_id and space_id = :space_id and created_ms <= :until_ms order by version desc limit 1;
+where account_id = :account_id and space_id = :space_id and created_ms <= :until_ms and made_by <> 'note' order by version desc limit 1;
+
+-- latest_version: The newest version of a space's map, notes included
+select version, text, made_by from maps where account_id = :account_id and space_id = :space_id order by version desc limit 1;
 
 -- map_of_version: One version of a map
 select version, text, l1_count, made_by, source, created_ms from maps where account_id = :account_id and space_id = :space_id and version = :version;

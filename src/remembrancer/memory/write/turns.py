@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from ...accounts import name_session_user, require_write, session_user, space_user_id
+from ...accounts import NO_KEY, name_session_user, require_write, session_user, space_user_id
 from ...accounts.idempotency import IdempotentRequest, write_once
 from ...accounts.teams import sign_event
 from ...context import Caller, Context, TeamMember
@@ -166,20 +166,16 @@ def begin_turn(
     turn: NewTurn,
     *,
     in_protocol: bool | None = None,
-    task_open: bool | None = None,
     named_ms: int | None = None,
     since_ms: int = NO_TIME,
 ) -> Row:
     """Open the space and the session of a turn, and count the turn. Returns a row of `begin_turn`.
 
     `in_protocol` is True if the turn closes the step of its session, False if it does not, None if
-    it belongs to no step. `task_open`: the session's task continues. `named_ms` is the time of the
-    turn, if the request names one. The same turn stored since `since_ms` is not stored again: then
-    `number` is None.
+    it belongs to no step. `named_ms` is the time of the turn, if the request names one. The same
+    turn stored since `since_ms` is not stored again: then `number` is None.
     """
     now_ms, text, entry = context.clock(), turn.read.text, turn.read.entry
-    # Nobody spoke in a machine notice, so it leaves no task open.
-    is_silent = task_open is None or (task_open and entry.is_machine_notice)
     place = tx.one(
         TURN_SQL.begin_turn,
         user_id=turn.user_id,
@@ -194,7 +190,6 @@ def begin_turn(
         twin=None if entry.twin is None else entry.twin.number,
         in_session=int(entry.twin is not None and entry.twin.in_session),
         remembered=int(bool(in_protocol)),
-        task_open=None if is_silent else int(bool(task_open)),
         derived_by=entry.by,
     )
     if place.embedder is None:
@@ -270,14 +265,19 @@ def add_turn(
     return StoredTurn(event_id=event_id, row=row, session=place, links=links)
 
 
-def answers_step(tx: Transaction, caller: Caller, stored: StoredTurn) -> None:
+def answers_step(
+    tx: Transaction, caller: Caller, stored: StoredTurn, look: Mapping[str, int] | None = None
+) -> None:
     """Let a stored turn answer the last counted search of its session.
 
+    `look` is the result of its second look, if the service made one: `passed` (0 or 1), `now_ms`.
     Does nothing for a key without the protocol, and in a session without such a search.
     """
     if caller.has_protocol and stored.session.step:
         tx.run(SQL.take_part, id=stored.row, step=stored.session.step)
         tx.run(SQL.count_part, session=stored.session.id)
+        if look is not None and caller.key_id != NO_KEY:
+            tx.run(TURN_SQL.count_look, event=stored.row, key_id=caller.key_id, **look)
 
 
 def as_repeated(entry: IndexEntry) -> IndexEntry:

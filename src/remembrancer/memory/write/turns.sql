@@ -35,7 +35,7 @@ update spaces set events_made = events_made + 1 where account_id = :account_id a
         and (events.occurred_ms = :told_ms or (:told_ms is null and events.occurred_ms > :since_ms))
 );
 update sessions set
-    turns = turns + 1, last_turn_ms = max(coalesce(last_turn_ms, :last_ms), :last_ms), task_open = coalesce(:task_open, task_open),
+    turns = turns + 1, last_turn_ms = max(coalesce(last_turn_ms, :last_ms), :last_ms),
     remembered_step = case when :remembered = 1 then step else remembered_step end,
     turns_without_l1 = case when :remembered = 1 then turns_without_l1 + 1 else turns_without_l1 end,
     turns_without_cube = case when :remembered = 1 and step > 0 then turns_without_cube + 1 else turns_without_cube end
@@ -80,11 +80,11 @@ with found as materialized (
     where spaces.account_id = :account_id and spaces.id = found.id and not exists (select 1 from same)
     returning spaces.events_made - 1 as number
 ), counted as (
-    insert into sessions (account_id, space_id, session_id, turns, task_open, last_turn_ms, created_ms)
-    select :account_id, space.id, :session_id, 1, coalesce(cast(:task_open as bigint), 0), :last_ms, :now_ms
+    insert into sessions (account_id, space_id, session_id, turns, last_turn_ms, created_ms)
+    select :account_id, space.id, :session_id, 1, :last_ms, :now_ms
     from space where not exists (select 1 from same)
     on conflict (account_id, space_id, session_id) do update set
-        turns = sessions.turns + 1, last_turn_ms = greatest(sessions.last_turn_ms, excluded.last_turn_ms), task_open = coalesce(cast(:task_open as bigint), sessions.task_open),
+        turns = sessions.turns + 1, last_turn_ms = greatest(sessions.last_turn_ms, excluded.last_turn_ms),
         remembered_step = case when :remembered = 1 then sessions.step else sessions.remembered_step end,
         turns_without_l1 = case when :remembered = 1 then sessions.turns_without_l1 + 1 else sessions.turns_without_l1 end,
         turns_without_cube = case when :remembered = 1 and sessions.step > 0 then sessions.turns_without_cube + 1 else sessions.turns_without_cube end
@@ -126,3 +126,16 @@ with event as (
 )
 insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
 values (:account_id, :id, :session, :occurred_ms, :words, :embedder, :vectors);
+
+-- count_look: Count one second look at a turn and store its result
+insert into looks (account_id, session, event, key_id, passed, failed, last_passed, looked_ms)
+select account_id, session, id, :key_id, :passed, 1 - :passed, :passed, :now_ms from events where events.account_id = :account_id and id = :event
+on conflict (session, event) do update set key_id = excluded.key_id, passed = looks.passed + excluded.passed,
+    failed = looks.failed + excluded.failed, last_passed = excluded.last_passed, looked_ms = excluded.looked_ms;
+
+-- count_look [postgresql]: the account leads every key
+insert into looks (account_id, session, event, key_id, passed, failed, last_passed, looked_ms)
+select account_id, session, id, :key_id, cast(:passed as bigint), 1 - cast(:passed as bigint), cast(:passed as bigint), :now_ms
+from events where events.account_id = :account_id and id = :event
+on conflict (account_id, session, event) do update set key_id = excluded.key_id, passed = looks.passed + excluded.passed,
+    failed = looks.failed + excluded.failed, last_passed = excluded.last_passed, looked_ms = excluded.looked_ms;

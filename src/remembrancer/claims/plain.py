@@ -1,0 +1,100 @@
+"""Values of a draft that speak for themselves: in code, in a list, in right arithmetic."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+Span = tuple[int, int]
+_CODE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,500}\1(?!`)")
+_DIGITS = re.compile(r"\d{1,30}(?:\.\d{1,30})?")
+_ITEM = re.compile(r"(?<![^\s(:;,])(\d{1,2})[.)][ \t]{1,4}(?=[^\W\d_])")
+_NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,9})?|\d{1,15}(?:[.,]\d{1,9})?)"
+_SIGNS = {
+    "+": "+",
+    "-": "-",
+    "\u2212": "-",
+    "*": "*",
+    "x": "*",
+    "\u00d7": "*",
+    "\u00b7": "*",
+    "/": "/",
+    "\u00f7": "/",
+}
+_SIGN = r"[ \t]{0,2}[-+*/x\u2212\u00d7\u00b7\u00f7][ \t]{0,2}"
+_EQUATION = re.compile(
+    rf"(?<![\w.,])(?P<left>{_NUMBER}(?:{_SIGN}{_NUMBER}){{1,20}})[ \t]{{0,2}}=[ \t]{{0,2}}"
+    rf"(?P<right>{_NUMBER})(?!\w|[.,]\d)"
+)
+_PERCENTAGE = re.compile(
+    rf"(?<![\w.,])(?P<share>{_NUMBER})[ \t]?%[ \t]of[ \t](?P<whole>{_NUMBER})[ \t]"
+    rf"(?:is|are|makes|=)[ \t](?P<right>{_NUMBER})(?!\w|[.,]\d)"
+)
+_TOKEN = re.compile(rf"{_NUMBER}|[-+*/x\u2212\u00d7\u00b7\u00f7]")
+
+
+def plain_spans(text: str) -> list[Span]:
+    """Return the spans of inline code, numbers of lists within a line, and right arithmetic."""
+    spans = [match.span() for match in _CODE.finditer(text)]
+    return sorted([*spans, *_list_numbers(text), *_right_arithmetic(text)])
+
+
+def numbers_in_code(text: str, blocks: Iterable[Span]) -> frozenset[str]:
+    """Return the numbers, as written, of inline code and of code blocks, which are spans."""
+    code = [match[0] for match in _CODE.finditer(text)]
+    return frozenset(_DIGITS.findall("\n".join([*code, *(text[a:b] for a, b in blocks)])))
+
+
+def _list_numbers(text: str) -> Iterator[Span]:
+    """Yield the numbers of lists that begin with 1 and have two items at least."""
+    run: list[re.Match[str]] = []
+    for match in (*_ITEM.finditer(text), None):
+        if match is not None and int(match[1]) == len(run) + 1:
+            run.append(match)
+            continue
+        if len(run) > 1:
+            yield from (one.span(1) for one in run)
+        run = [match] if match is not None and match[1] == "1" else []
+
+
+def _right_arithmetic(text: str) -> Iterator[Span]:
+    for match in _EQUATION.finditer(text):
+        if _is_equal(_calculated(match["left"]), match["right"]):
+            yield match.span()
+    for match in _PERCENTAGE.finditer(text):
+        result = _number(match["share"]) * _number(match["whole"]) / 100
+        if _is_equal(result, match["right"]):
+            yield match.span()
+
+
+def _number(text: str) -> Fraction:
+    is_grouped = re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text) is not None
+    return Fraction(text.replace(",", "" if is_grouped else "."))
+
+
+def _calculated(text: str) -> Fraction | None:
+    """Return the value of a sum of products; None for a division by zero."""
+    tokens = _TOKEN.findall(text)
+    total, product, sign = Fraction(0), _number(tokens[0]), 1
+    for operator, token in zip(tokens[1::2], tokens[2::2], strict=True):
+        value, meaning = _number(token), _SIGNS[operator]
+        if meaning in "+-":
+            total, product, sign = total + sign * product, value, 1 if meaning == "+" else -1
+        elif meaning == "*":
+            product *= value
+        elif not value:
+            return None
+        else:
+            product /= value
+    return total + sign * product
+
+
+def _is_equal(value: Fraction | None, written: str) -> bool:
+    """Return True if a value is the written one, or rounds to it after its last decimal."""
+    if value is None:
+        return False
+    _, _, decimals = written.replace(",", ".").rpartition(".")
+    has_decimals = "." in written or ("," in written and len(decimals) != 3)
+    slack = Fraction(1, 2 * 10 ** len(decimals)) if has_decimals else Fraction(0)
+    return abs(value - _number(written)) <= slack
