@@ -17,6 +17,7 @@ MARKS = ("38 euros", "Livorno", "Packing list", "two weeks ahead", "trip-to-elba
 FORM = {
     "sure": "yes", "confirm": "owner", "text": "Another.", "vote": "useful", "do": "unpin",
     "valid_from": "2025-03-01T09:30", "answer": "Another.", "label": "Another.", "state": "closed",
+    "project": "another",
 }  # fmt: skip
 
 
