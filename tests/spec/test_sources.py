@@ -309,6 +309,21 @@ def test_a_program_that_the_service_ran_is_a_tool(http: Http) -> None:
     assert event["source"] == {"query": "model", "response": "tool"}
 
 
+@pytest.mark.parametrize("answer", ["model", "tool"])
+def test_a_wish_that_a_model_repeats_stays_the_users(http: Http, answer: str) -> None:
+    """One line for both; what a tool makes of it does not take its place."""
+    both = {"query": "user", "response": answer}
+    words = "Always name the pier of a ferry."
+    http.remember(
+        words, "I will.", critical="The pier of a ferry is always to be named.", source=both
+    )
+
+    found = http.memory("When does the ferry leave?", min_trust="user", interact=False)
+
+    told = "The pier of a ferry is always to be named." if answer == "model" else words
+    assert [one["text"] for one in found["instructions"]] == [told]
+
+
 def test_a_machine_notice_is_a_tool(http: Http) -> None:
     notice = "<task-notification>\n<task-id>a81</task-id>\n</task-notification>"
     stored = http.remember(notice, "The build ended.")

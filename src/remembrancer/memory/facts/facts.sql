@@ -20,6 +20,9 @@ where account_id = :account_id and space_id = :space_id and event = :event and s
 -- add_source: Record another turn that stated a fact
 insert into fact_sources (account_id, fact, event) values (:account_id, :fact, :event) on conflict do nothing;
 
+-- set_source: Let a fact come from a source, by its rank
+update facts set source = :source where account_id = :account_id and id = :id;
+
 -- set_kind: Let a fact be a standing instruction or a preference
 update facts set kind = :kind, condition = :condition where account_id = :account_id and id = :id;
 

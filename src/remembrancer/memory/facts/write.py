@@ -179,11 +179,12 @@ def _end_same(
 ) -> StoredFact:
     """Let a fact take the place of what was recognised in its turn in other words.
 
-    If that is a wish, the fact is one, too.
+    It is then trusted as that is, and a wish if that is one.
     """
-    ended = []
+    ended, rank = [], RANKS[fact.source]
     for row in tx.all(SQL.stated_in_turn, space_id=space_id, event=fact.event, id=stored.row):
-        if share_words(row.text, fact.text):
+        if may_replace(rank, row.source) and share_words(row.text, fact.text):
+            tx.run(SQL.set_source, id=stored.row, source=min(rank, row.source))
             supersede(tx, older=row.id, newer=stored.row, from_ms=fact.valid_from_ms)
             ended.append(row.fact_id)
             if instruction is None and row.fact_kind:
