@@ -133,3 +133,24 @@ def test_a_revision_keeps_the_task_that_its_draft_opened(http: Http) -> None:
     [task] = http.memory("Hello", session_id="new")["open_tasks"]
 
     assert (step, task["task_id"], task["query"]) == (1, final["event_id"], TLS)
+
+
+def test_an_agent_with_tools_ends_a_task_and_names_its_project(http: Http) -> None:
+    """The tool `remember`, also of the few tools (specification.md#mcp-tools)."""
+    (task,) = opened(http, TLS)
+    arguments = {
+        "query": "Is it renewed?",
+        "response": "It is, until May.",
+        "metadata": {"project": "mail"},
+        "task_done": True,
+        "task_id": task,
+    }
+    call = {"name": "remember", "arguments": arguments}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    accept = {"Accept": "application/json, text/event-stream"}
+    answer = http.post("/mcp?tools=memory", body, headers=accept)
+
+    assert answer.status_code == 200, answer.text
+    assert shown(http, TLS) == []
+    hits = http.memory("Is it renewed?", interact=False)["hits"]
+    assert {"project": "mail"} in [hit.get("metadata") for hit in hits]

@@ -466,7 +466,7 @@ def _start_pack_text(pack: StartPack) -> str:
 # The tools that a coding agent needs, each with the optional arguments that it is shown.
 MEMORY_TOOLS: Mapping[str, str] = {
     "recall": "error session_id project after before",
-    "remember": "query response session_id critical critical_replaces",
+    "remember": "query response session_id metadata critical critical_replaces task_done task_id",
     "get_event": "",
     "forget": "event_id session_id after before user_id dry_run confirm",
 }
@@ -502,8 +502,8 @@ TOOLS: tuple[Tool, ...] = (
         "after every answer. With a turn, or alone, save a lasting fact (critical), a summary of "
         "the session (l1_summary, when l1_due) or the user's map (l2_map, when l2_due).",
         Operations.remember_turn,
-        optional="query response source session_id topic critical critical_replaces l1_summary "
-        "l2_map task_done duty duty_reason replaces user_id team",
+        optional="query response source session_id topic metadata critical critical_replaces "
+        "l1_summary l2_map task_done task_id duty duty_reason replaces user_id team",
         beside_hooks="Save a lasting fact (critical), a summary of the session (l1_summary) or the "
         "user's map (l2_map). Hooks save the turns.",
         is_idempotent=True,
