@@ -302,6 +302,20 @@ def test_shell_completes_commands_and_options(cli: Cli, folder: Path) -> None:
     assert "remembrancer" in (folder / ".bashrc").read_text()
 
 
+def test_a_wish_is_moved_between_projects_and_the_person(cli: Cli, client: Client) -> None:
+    """specification.md#search-project-own."""
+    fact = client.add_fact("Use pnpm.", user_id="mia", metadata={"project": "shelf", "team": "a"})
+    fact_id = fact.fact.fact_id
+
+    metadata = []
+    for words in (["tide"], []):
+        assert cli("facts", "move", fact_id, *words, "--user-id", "mia").returncode == 0
+        metadata += [one.metadata for one in client.facts(user_id="mia")]
+
+    assert metadata == [{"project": "tide", "team": "a"}, {"team": "a"}]
+    assert cli("facts", "move", "f_none").returncode == 1
+
+
 def test_facts_are_added_and_deleted(cli: Cli, client: Client) -> None:
     fact_id = cli("facts", "add", "Mia sails.", "--user-id", "mia").stdout.strip()
 

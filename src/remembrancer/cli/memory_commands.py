@@ -277,6 +277,32 @@ def add_fact(
         print(stored.detail, file=sys.stderr)
 
 
+@facts_app.command("move")
+def move_fact(
+    fact_id: Annotated[str, typer.Argument(metavar="FACT_ID", help="Id of the fact or wish.")],
+    project: Annotated[
+        str | None, typer.Argument(help="Project that it belongs to. Default: every project.")
+    ] = None,
+    user_id: User = None,
+    team: Team = None,
+    url: ServiceUrl = None,
+) -> None:
+    """Let a fact or a wish belong to a project, or to the person.
+
+    Needs a running service and its key (`remembrancer login`).
+    """
+    from ..protocol.facts import FactChange
+    from ..protocol.search import PROJECT
+
+    with service_client(url) as client:
+        fact = client.get(fact_id, user_id=user_id, team=team)
+        metadata = {key: value for key, value in (fact.metadata or {}).items() if key != PROJECT}
+        if project is not None:
+            metadata[PROJECT] = project
+        client.change_fact(fact_id, FactChange(metadata=metadata, team=team))
+    print(f"{fact_id} belongs to {'every project' if project is None else project}.")
+
+
 def delete(
     item_id: Annotated[
         str, typer.Argument(metavar="ID", help="Id of a turn (`e_…`) or of a fact (`f_…`).")

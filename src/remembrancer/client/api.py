@@ -231,7 +231,7 @@ class Client(Operations, SynchronousCaller):
         return list(islice(pages, limit))
 
     def update(self, fact_id: str, text: str, *, team: str | None = None) -> FactStored:
-        """Change the wording of a fact. The old wording stays as a superseded fact.
+        """Change the wording of a fact. The old wording stays as one of its versions.
 
         Raises ValueError for the id of a turn: turns are verbatim and never change.
         """
@@ -551,7 +551,7 @@ class AsyncClient(Operations, AsynchronousCaller):
         return events
 
     async def update(self, fact_id: str, text: str, *, team: str | None = None) -> FactStored:
-        """Change the wording of a fact. The old wording stays as a superseded fact.
+        """Change the wording of a fact. The old wording stays as one of its versions.
 
         Raises ValueError for the id of a turn: turns are verbatim and never change.
         """

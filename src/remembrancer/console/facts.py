@@ -14,11 +14,11 @@ from starlette.responses import Response
 from ..memory.facts.edit import WrongValidity, add_fact, change_fact, remove_fact
 from ..memory.facts.listing import TIMELINE_MAX, fact_timeline, list_facts
 from ..memory.facts.write import FactUnknown
-from ..memory.projects import KEY as PROJECT
 from ..memory.spaces import TimeNotInFuture
 from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
 from ..protocol.facts import FactAdd, FactChange, FactsQuery, FactStored
+from ..protocol.search import PROJECT
 from ..protocol.text import beginning
 from . import layout
 from .browser_session import BrowserRequest, Page

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..protocol.search import PROJECT
 from .spaces import read_metadata, write_metadata
 
-KEY = "project"
 # What says that a wish or a fact is about the project, and what that it is about the person.
 _OF_PROJECT = re.compile(
     r"\b(?:repo(?:sitory)?|codebase|project|monorepo|projekt|codebasis|projet|dépôt|proyecto"
@@ -29,17 +29,17 @@ _OF_PERSON = re.compile(
 
 def other_projects(project: str) -> dict[str, Any]:
     """Return the filter that events of other projects pass."""
-    return {"and": [{KEY: {"exists": True}}, {KEY: {"ne": project}}]}
+    return {"and": [{PROJECT: {"exists": True}}, {PROJECT: {"ne": project}}]}
 
 
 def own_or_none(project: str) -> dict[str, Any]:
     """Return the filter that what belongs to a project or to the person passes."""
-    return {"or": [{KEY: {"exists": False}}, {KEY: project}]}
+    return {"or": [{PROJECT: {"exists": False}}, {PROJECT: project}]}
 
 
 def project_of(stored: str | None) -> str | None:
     """Return the project in metadata as it is stored."""
-    value = (read_metadata(stored) or {}).get(KEY)
+    value = (read_metadata(stored) or {}).get(PROJECT)
     return value if isinstance(value, str) else None
 
 
@@ -61,5 +61,5 @@ def metadata_of_statement(stored: str | None, text: str) -> str | None:
 def without_project(stored: str | None) -> str | None:
     """Return stored metadata without its project."""
     return write_metadata(
-        {key: value for key, value in (read_metadata(stored) or {}).items() if key != KEY}
+        {key: value for key, value in (read_metadata(stored) or {}).items() if key != PROJECT}
     )

@@ -68,6 +68,7 @@ AsOf = Annotated[
 ]
 
 
+PROJECT = "project"  # key of metadata
 ProjectName = Annotated[
     Annotated[Text, Field(min_length=1, max_length=limits.METADATA_TEXT_CHARACTERS_MAX)] | None,
     Field(
