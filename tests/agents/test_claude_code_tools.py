@@ -15,26 +15,23 @@ DEAD_URL = "http://127.0.0.1:9"
 FACT = "The Cassini backup key is in drawer 17."
 
 
-def test_tools_remember_recall_and_run_programs(claude: ClaudeCode) -> None:
+def test_tools_remember_and_recall(claude: ClaudeCode) -> None:
     """A recalled turn is fenced, and an invalid argument is an error for the model."""
-    names = ("remember", "recall", "run_python", "second_look")
-    select = ",".join(f"{PREFIX}{name}" for name in names)
+    select = ",".join(f"{PREFIX}{name}" for name in ("remember", "recall"))
     replies: list[Reply] = [
         ToolCall("ToolSearch", {"query": f"select:{select}", "max_results": 9}),
         ToolCall(f"{PREFIX}remember", {"query": "Where is the key?", "response": FACT}),
         ToolCall(f"{PREFIX}recall", {"query_text": "Cassini backup key"}),
-        ToolCall(f"{PREFIX}run_python", {"code": "print(6 * 7)"}),
         ToolCall(f"{PREFIX}recall", {"query_text": "x", "top_k": "five"}),
         "Over.",
     ]
     _, *results = claude.run("Use the tools.", replies).tool_results()
-    remembered, recalled, printed, refused = map(json.dumps, results)
+    remembered, recalled, refused = map(json.dumps, results)
 
-    assert [bool(result.get("is_error")) for result in results] == [False, False, False, True]
+    assert [bool(result.get("is_error")) for result in results] == [False, False, True]
     assert "event_id" in remembered
     assert FACT in recalled
     assert "<<memory-data" in recalled
-    assert "42" in printed
     assert "top_k" in refused
 
 

@@ -60,7 +60,9 @@ def test_removal_deletes_settings_state_and_key(
     cli("install", "claude-code", "--yes")
     key_file = write_key_file(home, "claude-code.key")
     assert dead_url in (home / ".claude" / "settings.json").read_text("utf-8")
-    Agent(home, dead_url, "sk_0").trigger("SessionStart")
+    agent = Agent(home, dead_url, "sk_0")
+    agent.trigger("SessionStart")
+    agent.turn("Where is the key?", "In drawer 17.")  # stored in the background
     before = files_in(home)
 
     process = cli("install", "claude-code", "--remove", "--yes")
