@@ -25,7 +25,9 @@ from remembrancer.search import open_embedder
 
 HERE = Path(__file__).parent
 SETS = ("locomo-dev.json", "beam-dev.json", "realmem-dev.json")
-WEIGHT = 0.05  # in training, of a turn of a conversation or a question; 1 for a labelled text
+# In training, of a turn of a conversation beside texts that say nothing, and of a question beside
+# prompts; 1 for a labelled text
+TURN_WEIGHT, QUESTION_WEIGHT = 0.05, 0.2
 HEADS = ("texts", "found", "others: taken for it")
 
 
@@ -64,7 +66,7 @@ def vectors_of(texts: Sequence[str]) -> Array:
 
 
 def left_out(
-    texts: Sequence[tuple[str, str, bool]], vectors: Array, others: Array
+    texts: Sequence[tuple[str, str, bool]], vectors: Array, others: Array, weight: float
 ) -> list[list[str]]:
     """Return a row for each language: what a regression finds that was trained on the others."""
     languages = np.array([language for language, *_ in texts])
@@ -72,7 +74,7 @@ def left_out(
     rows = []
     for language in dict.fromkeys(languages.tolist()):
         out = languages == language
-        trained = fit_beside(vectors[~out], wanted[~out], others, WEIGHT)
+        trained = fit_beside(vectors[~out], wanted[~out], others, weight)
         found = odds_of(trained, vectors[out]) > 0
         right, wrong = (found & wanted[out]).sum(), (found & ~wanted[out]).sum()
         rows.append(
@@ -89,10 +91,10 @@ def empty_table(folder: Path, *, trains: bool) -> str:
     turns_of_sets = [turn for turns, *_ in sets.values() for turn in turns[0::5]]
     prompts = [as_words(text) for _, text, _ in labelled("prompts.toml", "alone")]
     others = vectors_of(turns_of_sets + prompts)
-    regression = fit_beside(vectors, np.array([one for *_, one in texts]), others, WEIGHT)
+    regression = fit_beside(vectors, np.array([one for *_, one in texts]), others, TURN_WEIGHT)
     if trains:
         store("empty", regression)
-    rows = left_out(texts, vectors, others)
+    rows = left_out(texts, vectors, others, TURN_WEIGHT)
     for name, (turns, answers, _) in sets.items():
         rest = [turn for place, turn in enumerate(turns) if place % 5]
         for what, part in (("turns not trained on", rest), ("answers", answers)):
@@ -108,10 +110,10 @@ def alone_table(folder: Path, *, trains: bool) -> str:
     sets = {name: conversations(folder / name)[2] for name in SETS}
     asked = {name: vectors_of([as_words(one) for one in sets[name]]) for name in SETS}
     others = np.concatenate([one[0::2] for one in asked.values()])
-    regression = fit_beside(vectors, np.array([one for *_, one in texts]), others, WEIGHT)
+    regression = fit_beside(vectors, np.array([one for *_, one in texts]), others, QUESTION_WEIGHT)
     if trains:
         store("alone", regression)
-    rows = left_out(texts, vectors, others)
+    rows = left_out(texts, vectors, others, QUESTION_WEIGHT)
     for name, part in asked.items():
         share = np.mean(odds_of(regression, part[1::2]) > 0)
         rows.append([f"{name}: questions not trained on", "-", f"{share:.4f}"])

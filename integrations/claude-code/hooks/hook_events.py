@@ -19,7 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-ANSWERABLE_MIN = 0.15  # protocol/limits.py, HOOKS_ANSWERABLE_MIN
+ANSWERABLE_MIN = 0.1  # protocol/limits.py, HOOKS_ANSWERABLE_MIN
+HITS_MAX = 8  # protocol/limits.py, UNASKED_HITS_MAX
 QUERY_CHARACTERS_MAX = 20_000  # of a prompt sent as a search; the whole prompt is remembered
 SHOWN_MAX = 500  # recalled items of a session that are not shown again
 START = (
@@ -119,6 +120,7 @@ def recall(
     query: dict[str, Any] = {
         "query_text": without_secrets(readable(prompt))[:QUERY_CHARACTERS_MAX],
         "session_id": session.id,
+        "top_k": HITS_MAX,
         "max_tokens": settings.tokens,
         "min_answerable": ANSWERABLE_MIN,
         "seals": False,

@@ -116,7 +116,7 @@ def start_chat(
         session_id=request.session_id,
         query_text=mask_service_keys(request.message)[: limits.QUERY_CHARACTERS_MAX],
         user_id=user_id,
-        top_k=limits.CHAT_HITS_MAX,
+        top_k=limits.UNASKED_HITS_MAX,
         min_answerable=limits.UNASKED_ANSWERABLE_MIN,
         last_seal=request.last_seal,
         seals=request.last_seal is not None,  # the service seals its replies itself

@@ -174,7 +174,7 @@ def start_completion(
         session_id=request.session_id,
         query_text=message[: limits.QUERY_CHARACTERS_MAX],
         user_id=user_id,
-        top_k=limits.CHAT_HITS_MAX,
+        top_k=limits.UNASKED_HITS_MAX,
         min_answerable=limits.UNASKED_ANSWERABLE_MIN,
         interact=not request.continues,
         seals=False,  # the client sees no seal
