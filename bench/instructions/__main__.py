@@ -3,14 +3,16 @@
     python -m bench.instructions [--train] --data FOLDER
 
 The labelled messages of held_out.toml and strangers.toml were never used for training or tuning.
-`--train` first writes memory/instructions/wishes.json, from tuned.toml, talk.toml, frames.toml and
-conversations in FOLDER.
+`--train` first writes memory/instructions/wishes.json, from tuned.toml, talk.toml, passing.toml,
+frames.toml, prompts.toml and conversations in FOLDER. In the two weeks of two_weeks.toml few
+sentences are wishes, as in real work.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from bench.instructions.training import (
     conversations,
     framed,
     labelled,
+    prompts,
     stated,
     store,
     talk,
@@ -27,7 +30,8 @@ from bench.instructions.training import (
     user_turns,
 )
 from bench.report import table, write_section
-from remembrancer.memory.instructions import instructions_in
+from bench.two_weeks import PLAY, play
+from remembrancer.memory.instructions import instructions_in, own_sentences
 
 TURNS = 800  # of each set of conversations, whose wishes are counted
 
@@ -69,6 +73,21 @@ def conversation_table(folder: Path) -> str:
     return table(["conversations", "turns", "recognised", "CPU ms a turn"], rows)
 
 
+def two_weeks_table() -> str:
+    """Return how many sentences of two weeks of work are recognised, and how many are wishes."""
+    document = tomllib.loads(PLAY.read_text("utf-8"))
+    said = [turn.user for turn in play(PLAY)[0]]
+    recognised = [one.text for text in said for one in instructions_in(text)]
+    rows = []
+    for name in ("wishes", "perhaps_wishes"):
+        starts = document[name]
+        right = sum(any(one.startswith(start) for start in starts) for one in recognised)
+        rows.append([name.replace("_", " "), str(len(starts)), str(right)])
+    sentences = sum(len(own_sentences(text)) for text in said)
+    rows.append(["all sentences", str(sentences), str(len(recognised))])
+    return table(["two weeks", "number", "recognised"], rows)
+
+
 def main() -> None:
     """Train if asked to, measure, and write the tables."""
     parser = argparse.ArgumentParser(
@@ -79,7 +98,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = arguments.data if arguments.data.is_dir() else arguments.data.parent
     if arguments.train:
-        examples = labelled(messages()) + talk() + framed() + stated(folder)
+        examples = labelled(messages()) + talk() + framed() + stated(folder) + prompts()
         store(trained(examples, conversations(folder)))
     write_section(
         "instructions",
@@ -88,7 +107,7 @@ def main() -> None:
         f"Held-out messages.\n\n{labelled_table(messages(HELD_OUT))}\n\n"
         "Messages by somebody who knew neither rules nor training.\n\n"
         f"{labelled_table(messages(STRANGERS))}\n\n"
-        f"Conversations.\n\n{conversation_table(folder)}",
+        f"Conversations.\n\n{conversation_table(folder)}\n\n{two_weeks_table()}",
     )
 
 

@@ -14,22 +14,30 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.instructions.labelled import LETTERS, Message
+from bench.unasked import labelled as labelled_texts
 from remembrancer.memory.instructions import wishes
 from remembrancer.memory.instructions.wishes import KINDS, Network, own_sentences
 from remembrancer.search import open_embedder
 
 FRAMES = Path(__file__).with_name("frames.toml")
 TALK = Path(__file__).with_name("talk.toml")
+PASSING = Path(__file__).with_name("passing.toml")
 SETS = ("beam-dev.json", "realmem-dev.json", "locomo-dev.json")  # of conversations
 STATED = "prefeval-explicit-dev.json"
 CONTENTS_PER_FRAME = 6
 PER_SET = 3_000  # sentences of a set
 SURE = 0.9  # a sentence of a conversation that is a wish with this probability is left out
-WEIGHTS = {"frame": 0.2, "conversation": 0.2, "stated": 0.3}  # of a sentence; 1 for a labelled one
-NETWORKS = 2  # whose mean log odds are the network's: a single one depends on chance
-HIDDEN, ROUNDS, BATCH, RATE, DROPPED, DECAY = 64, 40, 128, 2e-3, 0.4, 1e-3
+WEIGHTS = {
+    "frame": 0.2,
+    "conversation": 0.2,
+    "prompt": 0.2,
+    "stated": 0.3,
+    "passing": 0.5,
+}  # of a sentence; 1 for a labelled one
+NETWORKS = 6  # whose mean log odds are the network's: a single one depends on chance
+HIDDEN, ROUNDS, BATCH, RATE, DROPPED, DECAY = 48, 40, 128, 2e-3, 0.4, 1e-3
 SCALE = 15  # of a vector's 512 numbers, for training
-WISH_MIN = 0.6
+WISH_MIN = 0.65
 Array = npt.NDArray[np.float32]
 
 
@@ -51,14 +59,21 @@ def labelled(chosen: Iterable[Message]) -> list[Example]:
 
 
 def talk() -> list[Example]:
-    """Return the sentences of talk.toml."""
+    """Return the sentences of talk.toml and passing.toml."""
     return [
-        Example(one.text, kind, "labelled")
-        for kinds in tomllib.loads(TALK.read_text("utf-8")).values()
+        Example(one.text, kind, source)
+        for path, source in ((TALK, "labelled"), (PASSING, "passing"))
+        for kinds in tomllib.loads(path.read_text("utf-8")).values()
         for kind, lines in kinds.items()
         for line in lines.strip().splitlines()
         for one in own_sentences(line)[: None if kind == "none" else 1]
     ]
+
+
+def prompts() -> list[Example]:
+    """Return the sentences of prompts.toml: none states a wish."""
+    texts = [text for _, text, _ in labelled_texts("prompts.toml", "alone")]
+    return [Example(one.text, "none", "prompt") for text in texts for one in own_sentences(text)]
 
 
 def framed() -> list[Example]:

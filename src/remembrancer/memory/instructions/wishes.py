@@ -157,7 +157,7 @@ KINDS: tuple[Kind, ...] = (
     "preference",
     "fact",
 )  # as the network orders them
-FACT_MIN = 0.7  # probability of a fact to remember from which a sentence states one
+FACT_MIN = 0.5  # probability of a fact to remember from which a sentence states one
 CONDITION_MIN = 6  # characters of a condition before an order that follows without a comma
 _CONDITION_EDGES = " \t\r\n.,;:!?。，！？…\"'()"
 _FINAL = " \t\r\n.!?。！？…,;*_\"')"
