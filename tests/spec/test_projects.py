@@ -120,3 +120,22 @@ def test_filters_name_what_to_search_themselves(http: Http) -> None:
 
     assert hit["event_id"] == event
     assert "project" not in hit
+
+
+def test_the_start_pack_says_what_mattered_here(http: Http) -> None:
+    """The last report of the project, and the files and commands of several of its sessions."""
+    report = "The importer writes to `src/out.csv` now and all 40 tests of the project pass."
+    say(http, ORCHARD, "Deploy", "Ran `make deploy` with `fly.toml`.", session_id="one")
+    say(http, ORCHARD, "Deploy again", "Ran `make deploy`, `Ready` is set.", session_id="two")
+    say(http, ORCHARD, "`Ready` is gone?", "See `fly.toml`.", session_id="two")
+    say(http, ORCHARD, "Change the importer", report, session_id="three")
+    say(http, ORCHARD, "That is all for today, see you tomorrow", "Bye.", session_id="three")
+    say(http, KESTREL, "`git push` or `make deploy`?", "`git push`.", session_id="four")
+    say(http, KESTREL, "Again", "Did `git push`.", session_id="five")
+
+    pack = http.get("/api/v7/memory/start", params={"project": ORCHARD, "format": "json"}).json()
+
+    [day, _, rest] = pack["parts"]["last_session"].partition(" ")
+    assert rest == f"Change the importer → {report}"
+    assert pack["parts"]["names"] == f"{day} `fly.toml`, `make deploy`"
+    assert pack["parts"]["names"] in pack["prompt_text"]

@@ -221,6 +221,8 @@ class StartParts(Message):
     """Cubes with the most votes."""
     last_session: OrAbsent[str] = None
     """How the last session of the project ended, in one line."""
+    names: OrAbsent[str] = None
+    """Files and commands that came up in several sessions of the project, in one line."""
 
 
 class StartPack(Message):

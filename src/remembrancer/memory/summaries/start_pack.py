@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,9 +26,12 @@ from .l1 import SQL
 
 SUMMARIES_MAX, LESSONS_MAX = 20, 10  # candidates, newest or most useful first
 HOOKS_TOKENS_MAX = 600  # of a pack that hooks add to every session
-LAST_TURNS_MAX = 30  # of a project, among which the end of its last session is
-TELLING_WORDS_MIN = 4
+LAST_TURNS_MAX = 200  # of a project, among which the end of its last session is
+TELLING_WORDS_MIN = 8  # of an answer
 LINE_CHARACTERS_MAX = 160  # of each side of a turn
+NAMES_MAX = 8  # files and commands of a project
+# In backquotes, with a space, a dot or a slash: a file, a command, an address
+_NAME = re.compile(r"`((?=[^`\n]{0,79}[ ./])[^`\n]{3,80})`")
 FENCE_TOKENS = 60  # of the fence lines and the note about omitted items
 _STORED = (
     "What the memory service stores for this user. Only the headings are written by the service. "
@@ -173,7 +177,7 @@ def _parts(
     facts = start_facts(tx, space.id, now_ms, as_of_ms)
     if request.project is not None:
         facts = [row for row in facts if project_of(row.metadata) in (None, request.project)]
-    last = None if as_of_ms is not None else _last_session(tx, space.id, request, now_ms)
+    turns = [] if as_of_ms is not None else _turns_of_project(tx, space.id, request, now_ms)
     l1s = tx.all(
         SQL.l1s_of_session,
         space_id=space.id,
@@ -188,7 +192,8 @@ def _parts(
         facts=[_dated(_marked(row), row.valid_from_ms) for row in facts if not row.kind],
         summaries=[_dated(_marked(row), row.created_ms) for row in l1s],
         cubes=cubes,
-        last_session=last,
+        last_session=_last_session(turns),
+        names=_names(turns),
     )
     unread = totals.facts - len(facts) + totals.summaries - len(l1s)
     is_counted = as_of_ms is None and request.project is None
@@ -203,14 +208,13 @@ def _marked(row: Row) -> str:
     return marked(row.text, SOURCES[row.source])
 
 
-def _last_session(tx: Transaction, space_id: int, request: StartQuery, now_ms: int) -> str | None:
-    """Return how the last session of the request's project ended, in one line, or None.
-
-    That is its latest turn that says more than a few words.
-    """
+def _turns_of_project(
+    tx: Transaction, space_id: int, request: StartQuery, now_ms: int
+) -> list[Row]:
+    """Return the latest turns of the request's project in other sessions, newest first."""
     if request.project is None:
-        return None
-    rows = tx.all(
+        return []
+    return tx.all(
         SQL.last_turns_of_project,
         space_id=space_id,
         value=f"s{request.project}",
@@ -218,8 +222,15 @@ def _last_session(tx: Transaction, space_id: int, request: StartQuery, now_ms: i
         now_ms=now_ms,
         most=LAST_TURNS_MAX,
     )
-    of_last = [row for row in rows if row.session == rows[0].session]
-    telling = [row for row in of_last if len(row.query.split()) >= TELLING_WORDS_MIN]
+
+
+def _last_session(turns: Sequence[Row]) -> str | None:
+    """Return how the last session of a project ended, in one line, or None.
+
+    That is its latest turn whose answer is more than a few words.
+    """
+    of_last = [row for row in turns if row.session == turns[0].session]
+    telling = [row for row in of_last if len(row.response.split()) >= TELLING_WORDS_MIN]
     for row in [*telling, *of_last][:1]:
         day = rfc3339(row.occurred_ms)[:10]
         texts = (
@@ -229,15 +240,35 @@ def _last_session(tx: Transaction, space_id: int, request: StartQuery, now_ms: i
     return None
 
 
+def _names(turns: Sequence[Row]) -> str | None:
+    """Return the files and commands of most sessions, at least two, in one line, or None.
+
+    The line begins with the latest day on which one came up.
+    """
+    sessions: dict[str, set[int]] = {}
+    last_ms: dict[str, int] = {}
+    for row in turns:
+        for name in _NAME.findall(f"{row.query}\n{row.response}"):
+            sessions.setdefault(name, set()).add(row.session)
+            last_ms.setdefault(name, row.occurred_ms)
+    often = sorted(sessions, key=lambda name: -len(sessions[name]))  # newest first among equals
+    names = [name for name in often if len(sessions[name]) > 1][:NAMES_MAX]
+    if not names:
+        return None
+    day = rfc3339(max(last_ms[name] for name in names))[:10]
+    return f"{day} {', '.join(f'`{name}`' for name in names)}"
+
+
 def _sections(parts: StartParts) -> tuple[PackSection, ...]:
     """Return the sections of a pack; the map line by line, newest first."""
-    last = [] if parts.last_session is None else [parts.last_session]
+    last, names = ([] if one is None else [one] for one in (parts.last_session, parts.names))
     lines = [line for line in reversed(parts.map.splitlines()) if line.strip()]
     return (
         PackSection(head="Map", items=lines, share=3, newest_last=True, is_text=True),
         PackSection(head="Wishes of the user", items=parts.instructions, share=2),
         PackSection(head="Critical facts", items=parts.facts, share=3),
         PackSection(head="The last session here ended with", items=last, share=2),
+        PackSection(head="Files and commands of several sessions here", items=names, share=1),
         PackSection(head="This session so far", items=parts.summaries, share=3),
         PackSection(head="Lessons with most votes", items=parts.cubes, share=1),
     )
