@@ -95,7 +95,7 @@ def test_a_hit_shows_and_marks_the_passage_that_scored(memory: Memory, text: str
     explanation = explain(memory.context, memory.caller, query)
     outcome = outcome_of(memory, text)
     languages = outcome.ranking.view.languages if outcome.ranking else ()
-    words = outcome.terms.words if outcome.terms else []
+    words = outcome.ranking.lexical.words if outcome.ranking else []
 
     for hit, ranked in zip(explanation.hits, outcome.ranked_hits, strict=True):
         passage = side_passages(TURNS[ranked.event][("query", "response").index(hit.side)])[

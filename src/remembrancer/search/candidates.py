@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .index.entries import EntryBatch
 from .index.space_index import NONE, IndexView, SpaceIndex
-from .ranking import Ranking
+from .ranking import Ranking, untrained
 from .scoring import cosines, lexical_scores
 from .text.analysis import ParsedQuery, QueryWord
 
@@ -93,7 +93,8 @@ def best_events(
     view: IndexView, question: ParsedQuery, words: Sequence[QueryWord], vector: Array, most: int
 ) -> set[int]:
     """Return the `most` events of a view that fit best by words and vector together."""
-    ranking = Ranking(view, question, lexical_scores(view, words), cosines(view, vector))
+    scores = lexical_scores(view, words), cosines(view, vector)
+    ranking = Ranking(view, question, *scores, untrained())
     return set(ranking.events_of(np.arange(view.size))[:most].tolist())
 
 

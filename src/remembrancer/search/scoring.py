@@ -30,14 +30,6 @@ def starts_of_runs(ordered: Array) -> Array:
     return starts
 
 
-def lengths_of_runs(starts: Array, count: int) -> Array:
-    """Return the lengths of runs that start at these places of `count`."""
-    lengths = np.empty(len(starts), np.intp)  # np.diff has a higher overhead
-    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
-    lengths[-1:] = count - starts[-1:]
-    return lengths
-
-
 # --- Scores of parts for a query: by words (BM25) and by vector (cosine) ---------------------
 
 K1, B = 0.9, 0.4  # BM25; best of the usual grid on conversation turns (bench/results.md)
@@ -72,10 +64,6 @@ class LexicalScores:
     coverage: Array  # (parts,) f4, 0..1
     words: Sequence[QueryWord]
     matches: TermMatches | None  # of the words
-
-    def matches_of(self, view: IndexView, words: Sequence[QueryWord]) -> TermMatches | None:
-        """Return where the terms of some words occur: known if they are those of the scores."""
-        return self.matches if self.words == words else term_matches(view, words)
 
 
 def term_matches(view: IndexView, words: Sequence[QueryWord]) -> TermMatches | None:
@@ -296,7 +284,7 @@ def fitting(
     if not len(relevant):
         return
     part_score = coverage + similarity
-    ends = firsts + lengths_of_runs(firsts, len(event))
+    ends = np.append(firsts[1:], len(event))
     order = relevant[np.lexsort((-best_cosine[relevant], -score[relevant]))]
     if groups is not None:
         order = _best_of_groups(order, groups[firsts], most)

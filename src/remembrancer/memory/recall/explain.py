@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -30,10 +30,9 @@ from ...protocol.search import Looked as SearchedCounts
 from ...protocol.text import beginning
 from ...search import (
     SIGNALS,
-    QueryWord,
     RankedEvent,
-    Ranker,
     Ranking,
+    embedding_text,
     highlight,
     is_frequent,
     parts_with,
@@ -89,12 +88,7 @@ def _explanation(
     query: MemoryQuery,
     stages: list[Stage],
 ) -> Explanation:
-    answer, ranking, ranker, space_id = (
-        outcome.answer,
-        outcome.ranking,
-        outcome.ranker,
-        outcome.space_id,
-    )
+    answer, ranking, space = outcome.answer, outcome.ranking, outcome.space
     common: dict[str, Any] = {
         "shared_cubes": answer.shared_cubes,
         "facts": answer.facts,
@@ -104,7 +98,7 @@ def _explanation(
         "help_hits": answer.help_hits,
         "stages": stages,
     }
-    if ranking is None or ranker is None or space_id is None or outcome.terms is None:
+    if ranking is None or space is None:
         no_counts = SearchedCounts(events=0, passages=0, in_time=0, ranked=0, matches=0)
         return Explanation(
             hits=[],
@@ -116,18 +110,16 @@ def _explanation(
             left_out=[],
             **common,
         )
-    scores = ranking.scores(ranker, outcome.known)
-    words = outcome.terms.words
-    hits = [
-        _hit(tx, space_id, ranking, ranker, scores, hit, ranked, words)
-        for hit, ranked in zip(answer.hits, outcome.ranked_hits, strict=True)
-    ]
+    scores = ranking.scores(outcome.known)
+    explained = zip(answer.hits, outcome.ranked_hits, strict=True)
     return Explanation(
-        hits=hits,
+        hits=[_hit(tx, space.id, ranking, scores, *one) for one in explained],
         total_hits=answer.total_hits,
-        start_score=round(ranker.start, 4),
+        start_score=round(ranking.ranker.start, 4),
         words=list(_words(ranking)),
-        vector_text=outcome.vector_text if context.layout.dimensions else "",
+        vector_text=(
+            embedding_text(ranking.view, ranking.question) if context.layout.dimensions else ""
+        ),
         answerable=answer.answerable,
         looked=SearchedCounts(
             events=ranking.view.events,
@@ -136,7 +128,7 @@ def _explanation(
             ranked=len(ranking.pool),
             matches=int(ranking.matches.sum()),
         ),
-        left_out=list(_near_misses(tx, space_id, ranking, scores, outcome, query)),
+        left_out=list(_near_misses(tx, space.id, ranking, scores, outcome, query)),
         **common,
     )
 
@@ -145,17 +137,14 @@ def _hit(
     tx: Transaction,
     space_id: int,
     ranking: Ranking,
-    ranker: Ranker,
     scores: Scores,
     hit: Hit,
     candidate: RankedEvent,
-    words: Sequence[QueryWord],
 ) -> ExplainedHit:
     side, passage = ranking.place_of(candidate.part)
     whole = tx.one(SQL.hit, id=row_id(space_id, candidate.event))
     start, end = best_passage(getattr(whole, _SIDES[side]), ranking, candidate.part)
-    measures = ranking.feature_values(ranker, candidate.event)
-    at = scores.place(candidate.event)
+    at = int(scores.events.numbers.searchsorted(candidate.event))
     adjustments = [
         Adjustment(name=name, adds=round(float(values[at]), 4))
         for name, values in scores.adjustments.items()
@@ -172,27 +161,25 @@ def _hit(
         cosine=round(ranking.cosine_of(candidate.part), 4),
         features=[
             Feature(
-                feature=measure.feature,
-                signal=_signal(measure.feature),
-                value=round(measure.value, 4),
-                rank=measure.rank,
-                adds=round(measure.adds, 4),
+                feature=name,
+                signal=next(signal for signal, features in SIGNALS.items() if name in features),
+                value=round(value, 4),
+                rank=rank,
+                adds=round(adds, 4),
             )
-            for measure in measures
+            for name, value, rank, adds in ranking.feature_values(candidate.event)
         ],
         adjustments=adjustments,
         raw_score=round(candidate.raw, 4),
         marks=[
             Mark(side=name, start=start, end=end)
             for name in _SIDES
-            for start, end in highlight(getattr(hit, name), words, ranking.view.languages)
+            for start, end in highlight(
+                getattr(hit, name), ranking.lexical.words, ranking.view.languages
+            )
         ],
         neighbours=list(_neighbours(tx, space_id, ranking, candidate.part)),
     )
-
-
-def _signal(feature: str) -> str:
-    return next(signal for signal, features in SIGNALS.items() if feature in features)
 
 
 def _neighbours(tx: Transaction, space_id: int, ranking: Ranking, part: int) -> Iterator[Neighbour]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ...protocol.limits import SNIPPET_CHARACTERS_MAX
 from ...search import Ranking, Successor, normalize, side_passages
@@ -61,23 +60,13 @@ EDGE_CHARACTERS = 30  # a cut moves at most this far to avoid splitting a word
 SPOTS_MAX = 200  # occurrences of query words examined in a passage
 
 
-@dataclass(frozen=True, slots=True)
-class HitText:
-    """The texts of a hit: both sides of the turn, or snippets of them."""
-
-    query: str
-    response: str
-
-
-def hit_text(query: str, response: str, ranking: Ranking, part: int) -> HitText:
+def hit_text(query: str, response: str, ranking: Ranking, part: int) -> tuple[str, str]:
     """Return both sides of a turn, cut to snippets around its best `part` if they are long."""
     if len(query) <= SNIPPET_CHARACTERS_MAX and len(response) <= SNIPPET_CHARACTERS_MAX:
-        return HitText(query, response)
+        return query, response
     side, place = ranking.place_of(part)
-    words, texts = _query_words(ranking), [query, response]
-    return HitText(
-        *(snippet(text, place if side == number else 0, words) for number, text in enumerate(texts))
-    )
+    words, places = _query_words(ranking), (0, place) if side else (place, 0)
+    return snippet(query, places[0], words), snippet(response, places[1], words)
 
 
 def best_passage(text: str, ranking: Ranking, part: int) -> tuple[int, int]:

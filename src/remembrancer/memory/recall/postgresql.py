@@ -35,7 +35,7 @@ from ...store import Row, Transaction, embedder_id, load_queries
 from ...store.embedders import NEVER
 from ..filters import passing_events
 from ..spaces import SQL as SPACES
-from ..spaces import batch_of, milliseconds, number_of, row_id, space_view
+from ..spaces import batch_of, milliseconds, number_of, row_id
 
 # --- The search index of large spaces inside PostgreSQL, built from rows in the background ---
 # Writes do not touch it: it lags behind, and a search reads the latest rows in addition. Erasing
@@ -304,32 +304,24 @@ class PostgresqlQuery:
     values: dict[str, Any]  # parameters of every statement
 
 
-def view_for(
+def candidates_for(
     context: Context, tx: Transaction, account_id: int, space: Row, query: MemoryQuery
-) -> tuple[IndexView, SearchTerms]:
-    """Return the view of a space for a query, and the parsed query.
+) -> tuple[IndexView, SearchTerms] | None:
+    """Return PostgreSQL's candidates for a query with their neighbours, and the parsed query.
 
-    The view is of the whole index, or of PostgreSQL's candidates if the space is large and its
-    index is not loaded.
+    None if the space is small, its index is loaded, or PostgreSQL has indexed too little of it.
     """
     least = context.settings.database_search_events
     is_loaded = context.index_cache.holds(
         space.id, revision=space.revision, end=space.events_made, within=TAIL_EVENTS_MAX
     )
-    if least and space.events_made >= least and not is_loaded:
-        candidates = _view(context, tx, space, query)
-        if candidates is not None:
-            if fits_in_memory(context, space):
-                context.index_cache.request((account_id, space.id))
-            return candidates
-    view = space_view(context, tx, space)
-    return view, parse_terms(query.query_text, query.focus_words, view.languages)
-
-
-def fits_in_memory(context: Context, space: Row) -> bool:
-    """Return True if the index of a space would fit into the index cache."""
-    per_event = 2 * context.layout.dimensions + EVENT_BYTES
-    return int(space.events_made) * per_event <= context.settings.index_memory_bytes
+    if not least or space.events_made < least or is_loaded:
+        return None
+    candidates = _view(context, tx, space, query)
+    index_bytes = int(space.events_made) * (2 * context.layout.dimensions + EVENT_BYTES)
+    if candidates is not None and index_bytes <= context.settings.index_memory_bytes:
+        context.index_cache.request((account_id, space.id))
+    return candidates
 
 
 def _view(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import lru_cache
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -26,14 +25,11 @@ from ...protocol.filters import of_search, parse_filters
 from ...protocol.search import (
     LAYERS,
     Author,
-    FactHit,
     Hit,
-    InstructionHit,
     MemoryAnswer,
     MemoryName,
     MemoryQuery,
     Signal,
-    SummaryHit,
     WorkContext,
 )
 from ...protocol.text import rfc3339, tokens
@@ -45,12 +41,10 @@ from ...search import (
     Known,
     ParsedQuery,
     RankedEvent,
-    Ranker,
     Ranking,
-    Reason,
     RerankerUnavailable,
-    SearchTerms,
     VectorMissing,
+    Vectors,
     contains,
     cosines,
     disclaims,
@@ -75,27 +69,25 @@ from ..projects import other_projects, own_or_none, project_of
 from ..spaces import flag_names, milliseconds, past_ms, read_metadata, space_view
 from ..tasks import shown_tasks
 from .help import help_for
-from .hits import HitText, TurnChanges, hit_text, rows_of
+from .hits import TurnChanges, hit_text, rows_of
 from .layer_hits import LayerHits, layer_hits
-from .postgresql import view_for
+from .postgresql import candidates_for
 
 # --- Results of a search with their reasons, for its answer and for its explanation ----------
 
-AnyHit = TypeVar("AnyHit", FactHit, InstructionHit, SummaryHit)
 
-
+@dataclass(slots=True)
 class StageTimer:
     """Measures the duration of each stage of a search, in milliseconds."""
 
-    def __init__(self) -> None:
-        self.ms: dict[str, float] = {}
-        self._last = perf_counter()
+    ms: dict[str, float] = field(default_factory=dict)
+    last: float = field(default_factory=perf_counter)
 
     def end(self, stage: str) -> None:
         """Record the time since the previous stage ended under this name."""
         now = perf_counter()
-        self.ms[stage] = (now - self._last) * 1000
-        self._last = now
+        self.ms[stage] = (now - self.last) * 1000
+        self.last = now
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,60 +99,16 @@ class FocusMatches:
     missing: list[str]  # focus words that no event contains
 
 
-class TokenBudget:
-    """The tokens that the texts of an answer may have; None means no limit.
-
-    Instructions and facts come first and may spend at most a third each, then hits, then summaries.
-    """
-
-    def __init__(self, tokens_max: int | None, layers: LayerHits) -> None:
-        """Keep the instructions and facts of `layers` that fit."""
-        self._left = tokens_max
-        third = None if tokens_max is None else tokens_max // 3
-        layers.instructions = self._fitting(layers.instructions, third)
-        layers.facts = self._fitting(layers.facts, third)
-
-    def spend(self, *texts: str, always: bool = False) -> bool:
-        """Spend the tokens of these texts; return False if they do not fit and need not."""
-        if self._left is None:
-            return True
-        cost = sum(tokens(text) for text in texts)
-        if cost > self._left and not always:
-            return False
-        self._left = max(self._left - cost, 0)
-        return True
-
-    def fitting_summaries(self, layers: LayerHits) -> list[SummaryHit]:
-        """Return the summaries that fit after the hits."""
-        return self._fitting(layers.summaries, self._left)
-
-    def _fitting(self, hits: Sequence[AnyHit], tokens_max: int | None) -> list[AnyHit]:
-        if tokens_max is None or self._left is None:
-            return list(hits)
-        left = min(tokens_max, self._left)
-        result = []
-        for hit in hits:
-            cost = tokens(hit.text)
-            if cost > left:
-                break
-            left -= cost
-            self._left -= cost
-            result.append(hit)
-        return result
-
-
 @dataclass(slots=True, kw_only=True)
 class SearchOutcome:
     """The answer of a search and how it was reached.
 
-    `ranking` is None if there was no memory to search.
+    `ranking` and all that is about events is missing if there was no memory to search.
     """
 
     answer: MemoryAnswer = field(init=False)
     space: Row | None = None  # as returned by `search_space`; None: there is none
     ranking: Ranking | None = None
-    ranker: Ranker | None = None
-    terms: SearchTerms | None = None
     focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
     layers: LayerHits = field(default_factory=LayerHits)
     known: Known = field(default_factory=Known)
@@ -168,13 +116,27 @@ class SearchOutcome:
     answerable: float = 0.0  # how likely it is that any event answers
     # the hits, in the order of the answer
     ranked_hits: list[RankedEvent] = field(default_factory=list)
-    vector_text: str = ""  # the text that was embedded
-    cubes: list[SharedCube] = field(default_factory=list)
 
-    @property
-    def space_id(self) -> int | None:
-        """The row id of the space, None if there is none."""
-        return None if self.space is None else int(self.space.id)
+
+def within_budget(answer: MemoryAnswer, tokens_max: int | None) -> MemoryAnswer:
+    """Return an answer whose texts have at most so many tokens; None means no limit.
+
+    Instructions and facts come first and may spend at most a third each, then hits, then summaries.
+    The best hit is always served.
+    """
+    if tokens_max is None:
+        return answer
+    left, chosen = tokens_max, dict[str, list[Any]]()
+    for layer, share in (("instructions", 3), ("facts", 3), ("hits", 1), ("summaries", 1)):
+        room, parts = min(tokens_max // share, left), chosen.setdefault(layer, [])
+        for part in getattr(answer, layer):
+            texts = (part.query, part.response) if layer == "hits" else (part.text,)
+            cost = sum(map(tokens, texts))
+            if cost > room and (parts or layer != "hits"):
+                break
+            room, left = room - cost, max(left - cost, 0)
+            parts.append(part)
+    return answer.model_copy(update=chosen)
 
 
 # --- Deep search: a reranker orders the best hits again, outside of any transaction ----------
@@ -218,35 +180,18 @@ def reranked(
     `depth` says `fast`. Raises StoreUnavailable.
     """
     assert context.reranker is not None
-    hits, depth = answer.hits, "fast"
+    hits, depth = answer.hits, "deep"
     if len(hits) > 1:
         texts = [f"{hit.query}\n{hit.response}".strip() for hit in hits]
         outside = may_use_outside_models(context, caller)
         try:
             scores = context.reranker.scores(query.query_text, texts, outside=outside)
             hits = with_reranker(hits, scores)
-            depth = "deep"
         except (RerankerUnavailable, ModelFailed) as error:
             _log.warning("a deep search keeps its fast order: %s", error)
-    else:
-        depth = "deep"
-    layers = LayerHits(facts=answer.facts, instructions=answer.instructions)
-    budget = TokenBudget(query.max_tokens, layers)
-    chosen: list[Hit] = []
-    for hit in hits[: query.top_k]:
-        if not budget.spend(hit.query, hit.response, always=not chosen):
-            break
-        chosen.append(hit)
-    layers.summaries = answer.summaries
-    return answer.model_copy(
-        update={
-            "hits": chosen,
-            "facts": layers.facts,
-            "instructions": layers.instructions,
-            "summaries": budget.fitting_summaries(layers),
-            "depth": depth,
-        }
-    )
+            depth = "fast"
+    answer = answer.model_copy(update={"hits": hits[: query.top_k], "depth": depth})
+    return within_budget(answer, query.max_tokens)
 
 
 def with_reranker(hits: Sequence[Hit], scores: npt.ArrayLike) -> list[Hit]:
@@ -256,7 +201,8 @@ def with_reranker(hits: Sequence[Hit], scores: npt.ArrayLike) -> list[Hit]:
     what tells the hits apart. A turn whose value was replaced is worth no more to the reranker than
     the turn that replaced it.
     """
-    slow = _standardized(scores)
+    slow = np.asarray(scores, np.float64)
+    slow = (slow - slow.mean()) / (slow.std() or 1.0)
     places = {hit.event_id: place for place, hit in enumerate(hits)}
     for place, hit in enumerate(hits):
         newer = places.get(hit.superseded_by or "")
@@ -284,12 +230,6 @@ def with_reranker(hits: Sequence[Hit], scores: npt.ArrayLike) -> list[Hit]:
         )
         for place in np.argsort(-odds, kind="stable").tolist()
     ]
-
-
-def _standardized(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    array = np.asarray(values, np.float64)
-    result: npt.NDArray[np.float64] = (array - array.mean()) / (array.std() or 1.0)
-    return result
 
 
 # --- Search one's own memory together with that of teams, in one answer ----------------------
@@ -322,23 +262,11 @@ def recall_with_teams(
         erase_due(context, member.account_id)
     own = search(context, caller, query.model_copy(update={"teams": None}))
     answers = [with_memory(own, MemoryName(team_id=None, team=None))]
-    answers += [_search_team(context, member, query, search) for member in members]
+    for member in members:  # counts no step
+        of_team = {"teams": None, "user_id": member.pinned_user_id}
+        part = query.model_copy(update={**of_team, "interact": False, "last_seal": None})
+        answers.append(search(working_in(context, member, "reader"), member, part))
     return _merged(query, answers)
-
-
-def _search_team(
-    context: Context, member: Caller, query: MemoryQuery, search: Search
-) -> MemoryAnswer:
-    """Search the memory of a team; counts no step. `member` is the caller that works in it."""
-    query = query.model_copy(
-        update={
-            "teams": None,
-            "user_id": member.pinned_user_id,
-            "interact": False,
-            "last_seal": None,
-        }
-    )
-    return search(working_in(context, member, "reader"), member, query)
 
 
 def with_authors(context: Context, member: Caller, answer: MemoryAnswer) -> MemoryAnswer:
@@ -382,49 +310,36 @@ def with_memory(
 
 def _merged(query: MemoryQuery, answers: Sequence[MemoryAnswer]) -> MemoryAnswer:
     """Merge answers; the first is that of one's own memory."""
-    own = answers[0]
-    layers = LayerHits(
-        facts=_best([one.facts for one in answers], limits.FACTS_FOUND_MAX),
-        instructions=_first(
-            [one.instructions for one in answers], 2 * limits.INSTRUCTIONS_FOUND_MAX
-        ),
-        summaries=_best([one.summaries for one in answers], limits.SUMMARIES_FOUND_MAX),
-    )
-    budget = TokenBudget(query.max_tokens, layers)
-    hits: list[Any] = []
-    for hit in _best([one.hits for one in answers], query.top_k):
-        if not budget.spend(hit.query, hit.response, always=not hits):
-            break
-        hits.append(hit)
-    missing = [word for word in query.focus_words if _is_missing(word, answers)]
-    return own.model_copy(
+
+    def best(layer: str, most: int) -> list[Any]:
+        """Return the parts with the best scores; of equal ones, those of the first answer first."""
+        parts = [part for one in answers for part in getattr(one, layer)]
+        return sorted(parts, key=lambda part: -part.score)[:most]
+
+    instructions = [one.instructions for one in answers]
+    in_turn = [  # of each memory in turn
+        part[place]
+        for place in range(max(map(len, instructions)))
+        for part in instructions
+        if place < len(part)
+    ]
+    missing = [
+        word
+        for word in query.focus_words
+        if all(word in (answer.focus_missing or ()) for answer in answers)
+    ]
+    merged = answers[0].model_copy(
         update={
-            "hits": hits,
-            "facts": layers.facts,
-            "instructions": layers.instructions,
-            "summaries": budget.fitting_summaries(layers),
+            "hits": best("hits", query.top_k),
+            "facts": best("facts", limits.FACTS_FOUND_MAX),
+            "instructions": in_turn[: 2 * limits.INSTRUCTIONS_FOUND_MAX],
+            "summaries": best("summaries", limits.SUMMARIES_FOUND_MAX),
             "answerable": max(one.answerable for one in answers),
             "total_hits": sum(one.total_hits for one in answers),
             "focus_missing": missing or None,
         }
     )
-
-
-def _is_missing(word: str, answers: Iterable[MemoryAnswer]) -> bool:
-    return all(word in (answer.focus_missing or ()) for answer in answers)
-
-
-def _best(parts: Sequence[Sequence[Any]], most: int) -> list[Any]:
-    """Return the parts with the best scores; of equal ones, those of the first sequence first."""
-    merged = [one for part in parts for one in part]
-    return sorted(merged, key=lambda one: -one.score)[:most]
-
-
-def _first(parts: Sequence[Sequence[Any]], most: int) -> list[Any]:
-    """Return the first parts of each memory in turn, one's own first."""
-    longest = max(map(len, parts), default=0)
-    ordered = [part[place] for place in range(longest) for part in parts if place < len(part)]
-    return ordered[:most]
+    return within_budget(merged, query.max_tokens)
 
 
 # --- Search memory: by words, by meaning, by focus words, and by neighbouring turns ----------
@@ -441,7 +356,6 @@ FOCUS_READ_AT_ONCE = 50  # of these: texts in memory at a time, and fewer round 
 FOCUS_LIFT = (3.75, 15.0)
 ELSEWHERE_MIN = 0.5  # least score of a hit of another project than the one that is open
 T = TypeVar("T")
-_ranker = lru_cache(maxsize=8)(load_ranker)
 
 
 def recall(
@@ -474,12 +388,7 @@ def recall(
         answer = reranked(context, caller, query, answer)
     if not serves_cubes or caller.member is not None:
         answer = answer.model_copy(update={"shared_cubes": []})
-    to_record = SearchToRecord(
-        user_id=user_id,
-        query=query,
-        space=outcome.space,
-        answer=answer,
-    )
+    to_record = SearchToRecord(user_id=user_id, query=query, space=outcome.space, answer=answer)
     if not counts:
         # Without a counted search, the session cannot cite.
         may_cite = (
@@ -532,86 +441,76 @@ def search(
     one that the caller may use. Raises TimeInFuture.
     """
     as_of_ms = past_ms(context, query.as_of)
-    query = _until_as_of(query)
-    space = search_space(tx, user_id, query.session_id, counts=counts)
+    if query.as_of is not None and (query.before is None or query.before > query.as_of):
+        # Turns that had occurred by then; `before` is exclusive.
+        query = query.model_copy(update={"before": query.as_of + timedelta(milliseconds=1)})
+    outcome = SearchOutcome(space=search_space(tx, user_id, query.session_id, counts=counts))
+    space = outcome.space
     if space is None:
-        return _search_without_events(context, tx, caller, user_id, query, stages)
-    view, terms = _view(context, tx, caller, space, query)
-    stages.end("index")
-    vector_text = embedding_text(view, terms.question)
-    among = _passing(context, tx, space, view, query)
-    ranking = _score_parts(context, view, among, terms, vector_text, stages)
-    vector = context.query_vectors(vector_text)
-    filters, elsewhere = query.filters, None
-    if query.project is not None and filters is None:  # filters say themselves what they want
-        filters = own_or_none(query.project)
-        elsewhere = passing_events(context, tx, space, parse_filters(other_projects(query.project)))
-    layers = layer_hits(context, tx, space, ranking.question, vector, query, as_of_ms, filters)
-    stages.end("layers")
-    ranker = _ranker(context.embedder.name if vector.any() else "none")
-    focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
-    stages.end("focus")
-    outcome = SearchOutcome(
-        space=space,
-        ranking=ranking,
-        ranker=ranker,
-        terms=terms,
-        focus=focus,
-        layers=layers,
-        changes=None if space.newest_change is None else TurnChanges(tx, space.id, as_of_ms),
-        answerable=round(ranking.answerable(ranker, vector, context.embedder.name), 4),
-        vector_text=vector_text,
-    )
-    outcome.known = _known(context, query, outcome, as_of_ms, elsewhere)
-    outcome.ranked_hits = _ranked(outcome, ranking, ranker, query)
-    stages.end("ranking")
-    budget = TokenBudget(query.max_tokens, layers)
-    hits, outcome.ranked_hits = _hits(tx, outcome, query, budget)
+        question = parse_query(query.query_text)
+        vector = context.query_vectors(question.text)
+        outcome.focus.missing.extend(query.focus_words)
+    else:
+        ranking, phrases, vector = _ranking(context, tx, caller, query, space, stages)
+        outcome.ranking, question = ranking, ranking.question
+        filters, elsewhere = query.filters, None
+        if query.project is not None and filters is None:  # filters say themselves what they want
+            filters = own_or_none(query.project)
+            others = parse_filters(other_projects(query.project))
+            elsewhere = passing_events(context, tx, space, others)
+        layers = layer_hits(context, tx, space, question, vector, query, as_of_ms, filters)
+        outcome.layers = layers
+        stages.end("layers")
+        outcome.focus = _focus(tx, space.id, ranking, zip(query.focus_words, phrases, strict=True))
+        stages.end("focus")
+        if space.newest_change is not None:
+            outcome.changes = TurnChanges(tx, space.id, as_of_ms)
+        outcome.known = _known(context, query, outcome, as_of_ms, elsewhere)
+        outcome.answerable = round(ranking.answerable(vector, context.embedder.name), 4)
+        may_answer = outcome.answerable >= query.min_answerable or bool(outcome.focus.lifts)
+        if "events" in (query.layers or LAYERS) and may_answer:
+            outcome.ranked_hits = ranking.ranked(outcome.known, query.top_k + SPARE_HITS)
+        stages.end("ranking")
+    hits = _hits(tx, outcome, query)
     stages.end("texts")
-    cube_query = _cube_query(user_id, query, ranking.question, vector, space)
-    outcome.cubes = relevant_cubes(context, tx, caller, cube_query)
+    cube_query = _cube_query(user_id, query, question, vector, space)
+    cubes = relevant_cubes(context, tx, caller, cube_query)
     stages.end("cubes")
-    outcome.answer = _answer(context, tx, query, outcome, hits, budget, counts=counts)
+    outcome.answer = _answer(query, outcome, hits, cubes)
+    if space is not None and space.has_open_task:
+        tasks = shown_tasks(context, tx, space, query, outcome.answer.hits, counts=counts)
+        outcome.answer = outcome.answer.model_copy(update={"open_tasks": tasks or None})
     stages.end("session")
     return outcome
 
 
-def _answer(
+def _ranking(
     context: Context,
     tx: Transaction,
+    caller: Caller,
     query: MemoryQuery,
-    outcome: SearchOutcome,
-    hits: list[Hit],
-    budget: TokenBudget,
-    *,
-    counts: bool,
-) -> MemoryAnswer:
-    ranking, layers, focus, space = outcome.ranking, outcome.layers, outcome.focus, outcome.space
-    assert ranking is not None
-    assert space is not None
-    tasks = None
-    if space.has_open_task:
-        tasks = shown_tasks(context, tx, space, query, hits, counts=counts)
-    return MemoryAnswer(
-        hits=hits,
-        shared_cubes=outcome.cubes,
-        facts=layers.facts,
-        instructions=layers.instructions,
-        summaries=budget.fitting_summaries(layers),
-        step=space.step or 0,
-        answerable=outcome.answerable,
-        total_hits=max(ranking.matching(outcome.known.lifted), len(hits)) if hits else 0,
-        focus_missing=focus.missing or None,
-        help_hits=help_for(query.query_text) or None,
-        open_tasks=tasks or None,
-    )
-
-
-def _decay(context: Context, as_of_ms: int | None) -> Decay | None:
-    if not context.settings.decay_days:
-        return None
-    now_ms = context.clock() if as_of_ms is None else as_of_ms
-    return Decay(now_ms, context.settings.decay_days * DAY_MS)
+    space: Row,
+    stages: StageTimer,
+) -> tuple[Ranking, Sequence[ParsedQuery], Vectors]:
+    """Score every part of a space; return the ranking, the focus phrases and the query's vector."""
+    found = None
+    if context.store.supports_vector_search:
+        found = candidates_for(context, tx, caller.account_id, space, query)
+    view = found[0] if found else space_view(context, tx, space)
+    terms = found[1] if found else parse_terms(query.query_text, query.focus_words, view.languages)
+    stages.end("index")
+    text = embedding_text(view, terms.question)
+    among = _passing(context, tx, space, view, query)
+    words = lexical_scores(view, terms.words)
+    stages.end("words")
+    vector = context.query_vectors(text)
+    stages.end("embedding")
+    cosine = cosines(view, vector)
+    stages.end("vectors")
+    ranker = load_ranker(context.embedder.name if vector.any() else "none")
+    ranking = Ranking(view, terms.question, words, cosine, ranker, among=among)
+    stages.end("fusion")
+    return ranking, terms.phrases, vector
 
 
 def _known(
@@ -619,18 +518,22 @@ def _known(
     query: MemoryQuery,
     outcome: SearchOutcome,
     as_of_ms: int | None,
-    elsewhere: npt.NDArray[np.bool_] | None,
+    elsewhere: Any,
 ) -> Known:
     """Return what is known of events beside their match with the query.
 
-    `elsewhere` are those of other projects, by number.
+    `elsewhere` are those of other projects, by number: (events,) bool.
     """
     assert outcome.ranking is not None
+    decay = None
+    if context.settings.decay_days:
+        now_ms = context.clock() if as_of_ms is None else as_of_ms
+        decay = Decay(now_ms, context.settings.decay_days * DAY_MS)
     has_unverified = outcome.ranking.view.flags & UNVERIFIED > 0
     return Known(
         focus=outcome.focus.lifts,
         summary=outcome.layers.lifts,
-        decay=_decay(context, as_of_ms),
+        decay=decay,
         asks_history=outcome.layers.asks_history,
         takes_unverified=has_unverified and disclaims(query.query_text),
         elsewhere=elsewhere,
@@ -638,111 +541,56 @@ def _known(
     )
 
 
-def _ranked(
-    outcome: SearchOutcome, ranking: Ranking, ranker: Ranker, query: MemoryQuery
-) -> list[RankedEvent]:
-    """Return the best events and a few to spare; none if the query wants none."""
-    may_answer = outcome.answerable >= query.min_answerable or bool(outcome.focus.lifts)
-    if "events" not in (query.layers or LAYERS) or not may_answer:
-        return []
-    return ranking.ranked(ranker, outcome.known, query.top_k + SPARE_HITS)
-
-
-def _until_as_of(query: MemoryQuery) -> MemoryQuery:
-    """Return the query for turns that had occurred at its `as_of`; `before` is exclusive."""
-    if query.as_of is None or (query.before is not None and query.before <= query.as_of):
-        return query
-    return query.model_copy(update={"before": query.as_of + timedelta(milliseconds=1)})
-
-
-def _view(
-    context: Context, tx: Transaction, caller: Caller, space: Row, query: MemoryQuery
-) -> tuple[IndexView, SearchTerms]:
-    if context.store.supports_vector_search:
-        return view_for(context, tx, caller.account_id, space, query)
-    view = space_view(context, tx, space)
-    return view, parse_terms(query.query_text, query.focus_words, view.languages)
-
-
-def _search_without_events(
-    context: Context,
-    tx: Transaction,
-    caller: Caller,
-    user_id: str,
-    query: MemoryQuery,
-    stages: StageTimer,
-) -> SearchOutcome:
-    question = parse_query(query.query_text)
-    vector = context.query_vectors(question.text)
-    cube_query = _cube_query(user_id, query, question, vector, None)
-    cubes = relevant_cubes(context, tx, caller, cube_query)
+def _answer(
+    query: MemoryQuery, outcome: SearchOutcome, hits: list[Hit], cubes: list[SharedCube]
+) -> MemoryAnswer:
+    space, ranking, layers = outcome.space, outcome.ranking, outcome.layers
+    matching = 0 if ranking is None or not hits else ranking.matching(outcome.known.lifted)
     answer = MemoryAnswer(
-        hits=[],
+        hits=hits,
         shared_cubes=cubes,
-        step=0,
-        total_hits=0,
-        focus_missing=list(query.focus_words) or None,
+        facts=layers.facts,
+        instructions=layers.instructions,
+        summaries=layers.summaries,
+        step=0 if space is None else space.step or 0,
+        answerable=outcome.answerable,
+        total_hits=max(matching, len(hits)),
+        focus_missing=outcome.focus.missing or None,
         help_hits=help_for(query.query_text) or None,
     )
-    stages.end("cubes")
-    outcome = SearchOutcome()
-    outcome.answer = answer
-    return outcome
+    answer = within_budget(answer, query.max_tokens)
+    outcome.ranked_hits = outcome.ranked_hits[: len(answer.hits)]
+    return answer
 
 
 def _cube_query(
     user_id: str,
     query: MemoryQuery,
     question: ParsedQuery,
-    vector: npt.NDArray[np.float32],
+    vector: Vectors,
     space: Row | None,
 ) -> CubeQuery:
     """Return the search for cubes of a search; `space` is the row of `search_space`, if any."""
     work = query.work or WorkContext()
-    situation = Situation(
-        message=query.query_text, error=work.error or "", others=(*work.tools, *work.files)
+    others = (*work.tools, *work.files)
+    cube_query = CubeQuery(
+        user_id=user_id,
+        session=None,
+        situation=Situation(message=query.query_text, error=work.error or "", others=others),
+        question=question,
+        vector=vector,
+        min_trust=query.min_trust,
     )
-    request: dict[str, Any] = {
-        "user_id": user_id,
-        "situation": situation,
-        "question": question,
-        "vector": vector,
-        "min_trust": query.min_trust,
-    }
     if space is None:
-        return CubeQuery(session=None, **request)
-    return CubeQuery(
+        return cube_query
+    revisions = space.cube_revision, space.shared_cube, space.account_cube, space.own_cube
+    return replace(
+        cube_query,
         # A pure read looks things up; only what a turn is shown is not repeated.
         session=space.session if query.interact else None,
-        newest=NewestCubes(
-            space.cube_revision, space.shared_cube, space.account_cube, space.own_cube
-        ),
+        newest=NewestCubes(*revisions),
         has_rejected=bool(space.has_rejected),
-        **request,
     )
-
-
-def _score_parts(
-    context: Context,
-    view: IndexView,
-    among: Any,
-    terms: SearchTerms,
-    vector_text: str,
-    stages: StageTimer,
-) -> Ranking:
-    """Score every part of a view against a query; `vector_text` is embedded for it.
-
-    `among`, (size,) bool, are the parts of the events that may be hits; None means all.
-    """
-    words = lexical_scores(view, terms.words)
-    stages.end("words")
-    vector = context.query_vectors(vector_text)
-    stages.end("embedding")
-    cosine = cosines(view, vector)
-    stages.end("vectors")
-    ranking = Ranking(view, terms.question, words, cosine, among=among)
-    stages.end("fusion")
-    return ranking
 
 
 def _passing(
@@ -777,13 +625,10 @@ def _focus(
         if not matches:
             missing.append(phrase)
         common = len(candidates) if parsed.required else len(matches)
-        rarity = 1 - common / max(ranking.view.events, 1)
+        rarity = max(1 - common / max(ranking.view.events, 1), 0.0)
         for event in matches:
-            lifts[event] = (
-                lifts.get(event, 0.0)
-                + FOCUS_LIFT[0]
-                + (FOCUS_LIFT[1] - FOCUS_LIFT[0]) * max(rarity, 0.0)
-            )
+            lift = FOCUS_LIFT[0] + (FOCUS_LIFT[1] - FOCUS_LIFT[0]) * rarity
+            lifts[event] = lifts.get(event, 0.0) + lift
             counts[event] = counts.get(event, 0) + 1
     return FocusMatches(lifts, counts, missing)
 
@@ -793,92 +638,75 @@ def _events_with(tx: Transaction, space_id: int, candidates: list[int], phrase: 
     for place in range(0, min(len(candidates), FOCUS_SEARCHED_MAX), FOCUS_READ_AT_ONCE):
         if matches and place >= FOCUS_CHECKED_MAX:
             break
-        matches += _with_phrase(
-            tx, space_id, candidates[place : place + FOCUS_READ_AT_ONCE], phrase
-        )
+        events = candidates[place : place + FOCUS_READ_AT_ONCE]
+        rows = rows_of(tx, space_id, events)
+        for event in (one for one in events if one in rows):
+            texts = (rows[event].query, rows[event].response, rows[event].topic or "")
+            if any(contains(text, phrase) for text in texts):
+                matches.append(event)
     return matches
 
 
-def _with_phrase(tx: Transaction, space_id: int, events: list[int], phrase: str) -> list[int]:
-    rows = rows_of(tx, space_id, events)
-    return [event for event in events if event in rows and _has_phrase(rows[event], phrase)]
-
-
-def _has_phrase(row: Row, phrase: str) -> bool:
-    return any(contains(text, phrase) for text in (row.query, row.response, row.topic or ""))
-
-
-def _hits(
-    tx: Transaction, outcome: SearchOutcome, query: MemoryQuery, budget: TokenBudget
-) -> tuple[list[Hit], list[RankedEvent]]:
-    """Return the hits that the query asks for and the budget allows, and their ranked events."""
-    ranking, focus, known = outcome.ranking, outcome.focus, outcome.known
-    assert ranking is not None
-    assert outcome.space_id is not None
+def _hits(tx: Transaction, outcome: SearchOutcome, query: MemoryQuery) -> list[Hit]:
+    """Return the hits that the query asks for; those of `outcome.ranked_hits` become the same."""
+    ranking, known, ranked = outcome.ranking, outcome.known, outcome.ranked_hits
+    if ranking is None or outcome.space is None or not ranked:
+        return []
     hits: list[Hit] = []
     shown: list[RankedEvent] = []
-    if not outcome.ranked_hits or outcome.ranker is None:
-        return [], []
-    rows = rows_of(tx, outcome.space_id, [one.event for one in outcome.ranked_hits])
-    outdated = ranking.scores(outcome.ranker, known).outdated
-    for one in outcome.ranked_hits:
+    rows = rows_of(tx, outcome.space.id, [one.event for one in ranked])
+    outdated = ranking.scores(known).outdated
+    for one in ranked:
         if len(hits) == query.top_k or one.score < query.min_score:
             break
         row = rows.get(one.event)
-        if row is None:  # erased a moment ago
-            continue
         is_elsewhere = known.elsewhere is not None and bool(known.elsewhere[one.event])
-        if is_elsewhere and one.score < ELSEWHERE_MIN:
-            continue
-        excerpt = hit_text(row.query, row.response, ranking, one.part)
-        if not budget.spend(excerpt.query, excerpt.response, always=not hits):
-            break
-        why = _why(ranking.reasons(one.event, one.part), focus, one.event)
-        if one.event in known.summary:
-            why.append({"signal": "summary", "value": known.summary[one.event]})
-        why += [{"signal": flag, "value": 1.0} for flag in flag_names(row.flags)]
+        if row is None or (is_elsewhere and one.score < ELSEWHERE_MIN):
+            continue  # erased a moment ago; or another project's
         links = EventLinks() if outcome.changes is None else outcome.changes.links_of(one.event)
         newer = rows.get(outdated.get(one.event, -1))
         if links.superseded_by is None and newer is not None:
             links = links._replace(superseded_by=newer.event_id)
-        if links.superseded_by:
-            why.append({"signal": "superseded", "value": 1.0})
-        project = project_of(row.metadata) if is_elsewhere else None
-        hits.append(_hit(row, one.score, excerpt, why, links, project))
+        hits.append(_hit(row, one, outcome, ranking, links, is_elsewhere=is_elsewhere))
         shown.append(one)
-    return hits, shown
+    outcome.ranked_hits = shown
+    return hits
 
 
 def _hit(
     row: Row,
-    score: float,
-    excerpt: HitText,
-    why: list[dict[str, Any]],
+    one: RankedEvent,
+    outcome: SearchOutcome,
+    ranking: Ranking,
     links: EventLinks,
-    project: str | None,
+    *,
+    is_elsewhere: bool,
 ) -> Hit:
+    why: list[dict[str, Any]] = [
+        {"signal": name, "rank": rank, "value": round(value, 4)}
+        for name, rank, value in ranking.reasons(one.event, one.part)
+    ]
+    if one.event in outcome.focus.counts:
+        why.insert(0, {"signal": "focus", "value": float(outcome.focus.counts[one.event])})
+    if one.event in outcome.known.summary:
+        why.append({"signal": "summary", "value": outcome.known.summary[one.event]})
+    why += [{"signal": flag, "value": 1.0} for flag in flag_names(row.flags)]
+    if links.superseded_by:
+        why.append({"signal": "superseded", "value": 1.0})
+    query, response = hit_text(row.query, row.response, ranking, one.part)
     hit: dict[str, Any] = dict(
         event_id=row.event_id,
         session_id=row.session_id,
         topic=row.topic,
-        query=excerpt.query,
-        response=excerpt.response,
+        query=query,
+        response=response,
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
         metadata=read_metadata(row.metadata),
         source={"query": SOURCES[row.query_source], "response": SOURCES[row.response_source]},
-        project=project,
-        score=round(score, 4),
+        project=project_of(row.metadata) if is_elsewhere else None,
+        score=round(one.score, 4),
         why=why,
         **links._asdict(),
     )
     return Hit.model_validate(hit)  # with its signals, in one step
-
-
-def _why(reasons: Sequence[Reason], focus: FocusMatches, event: int) -> list[dict[str, Any]]:
-    signals = [
-        {"signal": name, "rank": rank, "value": round(value, 4)} for name, rank, value in reasons
-    ]
-    if event in focus.counts:
-        signals.insert(0, {"signal": "focus", "value": float(focus.counts[event])})
-    return signals
