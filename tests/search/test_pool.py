@@ -135,7 +135,9 @@ def test_matching_events_are_counted_once(lifts: dict[int, float]) -> None:
     matches = {int(number) for number in events[result.matches]}
     alive = {int(number) for number in events[result.allowed]}
 
-    assert result.matching(lifts) == len((matches | set(lifts)) & alive)
+    assert result.matching(Known(focus=dict.fromkeys(lifts, 1.0))) == len(
+        (matches | set(lifts)) & alive
+    )
 
 
 def test_lifted_event_joins_the_pool_with_all_its_parts() -> None:

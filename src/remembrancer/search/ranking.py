@@ -505,11 +505,6 @@ class Known:
     # From the numbers of the best events: what replaced each older one of them.
     changes: Callable[[Sequence[int]], Mapping[int, Successor]] | None = None
 
-    @property
-    def lifted(self) -> set[int]:
-        """The events that are hits even if nothing else of them matches."""
-        return {*self.focus, *self.summary}
-
 
 def unquoted_notices(
     view: IndexView, question: ParsedQuery, coverage: Array, allowed: Array
@@ -519,8 +514,6 @@ def unquoted_notices(
     `coverage`, (size,), is the share of the query's words in each passage. None if there are no
     such passages.
     """
-    if not view.flags & NOTICE:
-        return None
     notices: Array = view["flags"] & NOTICE > 0
     if not notices.any():
         return None
@@ -538,8 +531,6 @@ def repeats_in(view: IndexView, pool: Array) -> Array:
     The earliest stays: its id is the one that was cited, and what differs between near duplicates
     tells nothing. If it is erased, or out of the period searched, the next one takes its place.
     """
-    if not view.flags & REPEATED:
-        return pool[:0]
     flags = view["flags"][pool]
     repeated = flags & REPEATED > 0
     if not repeated.any():
@@ -627,7 +618,9 @@ class Ranking:
         self.lexical, self.ranker = text, ranker
         self.allowed = view.alive if among is None else view.alive & among
         # Passages that programs wrote: they must not lift their neighbours.
-        self.notices = unquoted_notices(view, question, text.coverage, self.allowed)
+        self.notices = None
+        if view.flags & NOTICE:
+            self.notices = unquoted_notices(view, question, text.coverage, self.allowed)
         self._is_whole = self.notices is None and among is None and view.is_whole
         scale = None
         if not self._is_whole:
@@ -644,6 +637,13 @@ class Ranking:
         self.has_vector = view["inverse_norm"] > 0
         if is_near and not (self._is_whole and self.has_vector.all()):
             self.cosine = self._with_estimates(cosine)
+        # The parts that share a word or enough meaning with the query: (size,) bool.
+        self.matches = (text.coverage >= COVERAGE_MIN) | (self.cosine >= COSINE_MIN)
+        if not self._is_whole:
+            self.matches &= self.allowed
+            is_near = bool(self.cosine[self.allowed].any())
+        # The query has a word, and some event a word of it or a vector to compare.
+        self.has_signal = bool(question.words) and (is_near or bool(self.matches.any()))
         self._scored: tuple[Known, Scores] | None = None
         self._describe(self._pool())
 
@@ -736,21 +736,6 @@ class Ranking:
         named = self.view.speakers & names
         return next(iter(named)) if len(named) == 1 else 0
 
-    @cached_property
-    def matches(self) -> Array:
-        """The parts that share a word or enough meaning with the query: (size,) bool."""
-        matches: Array = self.lexical.coverage >= COVERAGE_MIN
-        matches |= self.cosine >= COSINE_MIN
-        return matches if self._is_whole else matches & self.allowed
-
-    @cached_property
-    def has_signal(self) -> bool:
-        """True if the query has a word, and some event a word of it or a vector to compare."""
-        if not self.question.words:
-            return False
-        is_near = self.cosine.any() if self._is_whole else self.cosine[self.allowed].any()
-        return bool(is_near or self.matches.any())
-
     def focus_candidates(self, phrase: ParsedQuery) -> Array:
         """Return the numbers of events that may contain a phrase.
 
@@ -776,8 +761,10 @@ class Ranking:
 
         None, if nothing has a word of the query, a vector to compare or a lift.
         """
-        scores = self.scores(known) if known.lifted or self.has_signal else None
-        if scores is None or not len(scores.total):
+        if not (known.focus or known.summary or self.has_signal):
+            return []
+        scores = self.scores(known)
+        if not len(scores.total):
             return []
         best = _best_places(scores.total, most)
         if len(best) < len(scores.total):  # of equals the first
@@ -831,7 +818,7 @@ class Ranking:
         """
         if self._scored is not None and self._scored[0] is known:
             return self._scored[1]
-        self._widen(known.lifted)
+        self._widen({*known.focus, *known.summary})
         scores, changes = self._with_adjustments(known), dict[int, Successor]()
         if known.changes is not None and len(scores.total):
             best = _best_places(scores.total, LINKED_MAX)
@@ -871,8 +858,7 @@ class Ranking:
             yield "suspect", -SUSPECT_COST * pool.most(own)
         if flags & UNVERIFIED and not known.takes_unverified:
             yield "unverified", -UNVERIFIED_COST * pool.most(pool.flags & UNVERIFIED > 0)
-        repeats = repeats_in(self.view, self.pool)
-        if len(repeats):
+        if flags & REPEATED and len(repeats := repeats_in(self.view, self.pool)):
             yield "repeated", -REPEATED_COST * np.isin(pool.numbers, repeats)
         if known.elsewhere is not None:
             yield "project", -ELSEWHERE_COST * known.elsewhere[pool.numbers]
@@ -1017,9 +1003,9 @@ class Ranking:
                 chosen[edge] = True
         return chosen
 
-    def matching(self, lifted: Iterable[int]) -> int:
+    def matching(self, known: Known) -> int:
         """Return the number of events of the whole space that match the query or are lifted."""
-        matches, firsts = self.matches, self._first_parts(lifted)
+        matches, firsts = self.matches, self._first_parts({*known.focus, *known.summary})
         if len(firsts):
             matches = matches | (self._with_events(firsts) & self.allowed)
         # Of the places: by the marks, choosing half of them takes seven times as long.

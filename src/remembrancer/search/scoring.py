@@ -169,18 +169,17 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
         return np.zeros(view.size, "f4")
     query = quantize(vector[None, :])
     cosine = np.empty(view.size, "f4")
-    ends = list(accumulate(len(block) for block in view.vectors))
-
-    def fill(place: int) -> None:
-        block, end = view.vectors[place], ends[place]
-        # A row of a matrix, because that is what the function fills.
-        numkong.cdist(query, block, metric="dot", out=cosine[None, end - len(block) : end])
-
-    if view.size >= SHARED_PARTS_MIN:
-        list(_shared.map(fill, range(len(ends))))
-    else:
-        for place in range(len(ends)):
-            fill(place)
+    ends = accumulate(len(block) for block in view.vectors)
+    # A row of a matrix, because that is what the function fills.
+    rows = [cosine[None, end - len(one) : end] for one, end in zip(view.vectors, ends, strict=True)]
+    run = _shared.map if view.size >= SHARED_PARTS_MIN else map
+    list(
+        run(
+            lambda block, row: numkong.cdist(query, block, metric="dot", out=row),
+            view.vectors,
+            rows,
+        )
+    )
     # While one embedder replaces another, a query has a unit vector of each.
     units = max(round(float(vector @ vector)), 1)
     length = float(np.sqrt((query.astype("f4") ** 2).sum() / units)) or 1.0

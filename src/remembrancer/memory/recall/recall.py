@@ -118,14 +118,12 @@ class SearchOutcome:
     ranked_hits: list[RankedEvent] = field(default_factory=list)
 
 
-def within_budget(answer: MemoryAnswer, tokens_max: int | None) -> MemoryAnswer:
-    """Return an answer whose texts have at most so many tokens; None means no limit.
+def within_budget(answer: MemoryAnswer, tokens_max: int) -> MemoryAnswer:
+    """Return an answer whose texts have at most so many tokens.
 
     Instructions and facts come first and may spend at most a third each, then hits, then summaries.
     The best hit is always served.
     """
-    if tokens_max is None:
-        return answer
     left, chosen = tokens_max, dict[str, list[Any]]()
     for layer, share in (("instructions", 3), ("facts", 3), ("hits", 1), ("summaries", 1)):
         room, parts = min(tokens_max // share, left), chosen.setdefault(layer, [])
@@ -191,7 +189,7 @@ def reranked(
             _log.warning("a deep search keeps its fast order: %s", error)
             depth = "fast"
     answer = answer.model_copy(update={"hits": hits[: query.top_k], "depth": depth})
-    return within_budget(answer, query.max_tokens)
+    return answer if query.max_tokens is None else within_budget(answer, query.max_tokens)
 
 
 def with_reranker(hits: Sequence[Hit], scores: npt.ArrayLike) -> list[Hit]:
@@ -339,7 +337,7 @@ def _merged(query: MemoryQuery, answers: Sequence[MemoryAnswer]) -> MemoryAnswer
             "focus_missing": missing or None,
         }
     )
-    return within_budget(merged, query.max_tokens)
+    return merged if query.max_tokens is None else within_budget(merged, query.max_tokens)
 
 
 # --- Search memory: by words, by meaning, by focus words, and by neighbouring turns ----------
@@ -461,7 +459,9 @@ def search(
         layers = layer_hits(context, tx, space, question, vector, query, as_of_ms, filters)
         outcome.layers = layers
         stages.end("layers")
-        outcome.focus = _focus(tx, space.id, ranking, zip(query.focus_words, phrases, strict=True))
+        if query.focus_words:
+            named = zip(query.focus_words, phrases, strict=True)
+            outcome.focus = _focus(tx, space.id, ranking, named)
         stages.end("focus")
         if space.newest_change is not None:
             outcome.changes = TurnChanges(tx, space.id, as_of_ms)
@@ -545,7 +545,7 @@ def _answer(
     query: MemoryQuery, outcome: SearchOutcome, hits: list[Hit], cubes: list[SharedCube]
 ) -> MemoryAnswer:
     space, ranking, layers = outcome.space, outcome.ranking, outcome.layers
-    matching = 0 if ranking is None or not hits else ranking.matching(outcome.known.lifted)
+    matching = 0 if ranking is None or not hits else ranking.matching(outcome.known)
     answer = MemoryAnswer(
         hits=hits,
         shared_cubes=cubes,
@@ -558,6 +558,8 @@ def _answer(
         focus_missing=outcome.focus.missing or None,
         help_hits=help_for(query.query_text) or None,
     )
+    if query.max_tokens is None:
+        return answer
     answer = within_budget(answer, query.max_tokens)
     outcome.ranked_hits = outcome.ranked_hits[: len(answer.hits)]
     return answer
@@ -690,7 +692,8 @@ def _hit(
         why.insert(0, {"signal": "focus", "value": float(outcome.focus.counts[one.event])})
     if one.event in outcome.known.summary:
         why.append({"signal": "summary", "value": outcome.known.summary[one.event]})
-    why += [{"signal": flag, "value": 1.0} for flag in flag_names(row.flags)]
+    if row.flags:
+        why += [{"signal": flag, "value": 1.0} for flag in flag_names(row.flags)]
     if links.superseded_by:
         why.append({"signal": "superseded", "value": 1.0})
     query, response = hit_text(row.query, row.response, ranking, one.part)

@@ -397,11 +397,7 @@ class SearchTerms:
 
     question: ParsedQuery
     phrases: Sequence[ParsedQuery]  # in the order of the request
-
-    @property
-    def words(self) -> tuple[QueryWord, ...]:
-        """The words of the query, then those of the focus phrases; both are searched for alike."""
-        return tuple(word for text in (self.question, *self.phrases) for word in text.words)
+    words: Sequence[QueryWord]  # of the query, then of the phrases; both are searched for alike
 
 
 def term(word: str) -> int:
@@ -498,15 +494,14 @@ def words(text: str) -> list[str]:
     """
     result: list[str] = []
     start = 0
-    while space := _SPACE.search(text, start + PIECE_CHARACTERS):
-        result += _words(normalize(text[start : space.start()]))
-        start = space.start()
-    return result + _words(normalize(text[start:]))
-
-
-def _words(normal: str) -> list[str]:
-    # The same words, in a third of the time.
-    return _ASCII_WORD.findall(normal) if normal.isascii() else _WORD.findall(normal)
+    while start < len(text):
+        space = _SPACE.search(text, start + PIECE_CHARACTERS)
+        end = space.start() if space else len(text)
+        normal = normalize(text[start:end])
+        # Of ASCII the same words, in a third of the time.
+        result += (_ASCII_WORD if normal.isascii() else _WORD).findall(normal)
+        start = end
+    return result
 
 
 def _count(counts: dict[int, int], text_words: Counter[str], language: Language) -> int:
@@ -594,9 +589,10 @@ def _required(
 
 def parse_terms(query: str, phrases: Sequence[str], languages: Sequence[int]) -> SearchTerms:
     """Parse a query and its focus phrases; `languages` are the numbers of the space's languages."""
+    question = parse_query(query, languages)
+    parsed = [parse_query(phrase, languages, is_phrase=True) for phrase in phrases]
     return SearchTerms(
-        parse_query(query, languages),
-        tuple(parse_query(phrase, languages, is_phrase=True) for phrase in phrases),
+        question, parsed, tuple(word for text in (question, *parsed) for word in text.words)
     )
 
 
