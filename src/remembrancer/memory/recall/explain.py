@@ -41,7 +41,7 @@ from ...search.ranking import Scores
 from ...store import Transaction
 from ..spaces import SQL, row_id
 from .hits import best_passage
-from .recall import SearchOutcome, StageTimer, read_embedded, search
+from .recall import Search, read_embedded
 
 NEAR_MISSES_MAX = 5  # near misses to report
 PREVIEW_CHARACTERS_MAX = 240  # of each side of a neighbour or a near miss
@@ -66,29 +66,18 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
     if query.teams is not None:
         raise OneMemoryOnly
     user_id = space_user_id(caller, query.user_id)
-    stages = StageTimer()
 
     def read(tx: Transaction) -> Explanation:
-        outcome = search(context, tx, caller, user_id, query, stages)
-        return _explanation(
-            context,
-            tx,
-            outcome,
-            query,
-            [Stage(stage=name, ms=round(ms, 3)) for name, ms in stages.ms.items()],
-        )
+        outcome = Search(context, tx, caller, user_id, query)
+        outcome.run()
+        return _explanation(outcome)
 
     return read_embedded(context, caller, read)
 
 
-def _explanation(
-    context: Context,
-    tx: Transaction,
-    outcome: SearchOutcome,
-    query: MemoryQuery,
-    stages: list[Stage],
-) -> Explanation:
+def _explanation(outcome: Search) -> Explanation:
     answer, ranking, space = outcome.answer, outcome.ranking, outcome.space
+    stages = [Stage(stage=name, ms=round(ms, 3)) for name, ms in outcome.stages.ms.items()]
     common: dict[str, Any] = {
         "shared_cubes": answer.shared_cubes,
         "facts": answer.facts,
@@ -113,12 +102,14 @@ def _explanation(
     scores = ranking.scores(outcome.known)
     explained = zip(answer.hits, outcome.ranked_hits, strict=True)
     return Explanation(
-        hits=[_hit(tx, space.id, ranking, scores, *one) for one in explained],
+        hits=[_hit(outcome.tx, space.id, ranking, scores, *one) for one in explained],
         total_hits=answer.total_hits,
         start_score=round(ranking.ranker.start, 4),
         words=list(_words(ranking)),
         vector_text=(
-            embedding_text(ranking.view, ranking.question) if context.layout.dimensions else ""
+            embedding_text(ranking.view, ranking.question)
+            if outcome.context.layout.dimensions
+            else ""
         ),
         answerable=answer.answerable,
         looked=SearchedCounts(
@@ -128,7 +119,7 @@ def _explanation(
             ranked=len(ranking.pool),
             matches=int(ranking.matches.sum()),
         ),
-        left_out=list(_near_misses(tx, space.id, ranking, scores, outcome, query)),
+        left_out=list(_near_misses(outcome, space.id, ranking, scores)),
         **common,
     )
 
@@ -213,13 +204,9 @@ def _words(ranking: Ranking) -> Iterator[QuestionWord]:
 
 
 def _near_misses(
-    tx: Transaction,
-    space_id: int,
-    ranking: Ranking,
-    scores: Scores,
-    outcome: SearchOutcome,
-    query: MemoryQuery,
+    outcome: Search, space_id: int, ranking: Ranking, scores: Scores
 ) -> Iterator[LeftOut]:
+    tx, query = outcome.tx, outcome.query
     hit_numbers = {candidate.event for candidate in outcome.ranked_hits}
     reason: Literal["top_k", "max_tokens", "minimum"] = "top_k"
     if len(hit_numbers) < query.top_k:

@@ -99,25 +99,6 @@ class FocusMatches:
     missing: list[str]  # focus words that no event contains
 
 
-@dataclass(slots=True, kw_only=True)
-class SearchOutcome:
-    """The answer of a search and how it was reached.
-
-    `ranking` and all that is about events is missing if there was no memory to search.
-    """
-
-    answer: MemoryAnswer = field(init=False)
-    space: Row | None = None  # as returned by `search_space`; None: there is none
-    ranking: Ranking | None = None
-    focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
-    layers: LayerHits = field(default_factory=LayerHits)
-    known: Known = field(default_factory=Known)
-    changes: TurnChanges | None = None  # None: there are none in the space
-    answerable: float = 0.0  # how likely it is that any event answers
-    # the hits, in the order of the answer
-    ranked_hits: list[RankedEvent] = field(default_factory=list)
-
-
 def within_budget(answer: MemoryAnswer, tokens_max: int) -> MemoryAnswer:
     """Return an answer whose texts have at most so many tokens.
 
@@ -233,22 +214,18 @@ def with_reranker(hits: Sequence[Hit], scores: npt.ArrayLike) -> list[Hit]:
 # --- Search one's own memory together with that of teams, in one answer ----------------------
 
 Part = TypeVar("Part", bound=BaseModel)
-Search = Callable[[Context, Caller, MemoryQuery], MemoryAnswer]
 
 
 class TeamAndTeams(InvalidRequest):
     """Name either `team`, to search its memory alone, or `teams`."""
 
 
-def recall_with_teams(
-    context: Context, caller: Caller, query: MemoryQuery, search: Search
-) -> MemoryAnswer:
+def recall_with_teams(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer:
     """Search one's own memory and that of teams, and merge the answers by score.
 
     A score says how often a hit with it is right, so scores of different memories compare. At equal
     scores, one's own come first. The step, the duties, the cubes and the open tasks are those of
-    one's own memory. `search` searches one memory. Raises TeamUnknown, TeamAmbiguous, TooManyTeams,
-    and like `recall`.
+    one's own memory. Raises TeamUnknown, TeamAmbiguous, TooManyTeams, and like `recall`.
     """
     if query.team is not None:
         raise TeamAndTeams
@@ -258,12 +235,12 @@ def recall_with_teams(
     members = enter_all(context, caller, names, query.user_id)
     for member in members:
         erase_due(context, member.account_id)
-    own = search(context, caller, query.model_copy(update={"teams": None}))
+    own = recall(context, caller, query.model_copy(update={"teams": None}))
     answers = [with_memory(own, MemoryName(team_id=None, team=None))]
     for member in members:  # counts no step
         of_team = {"teams": None, "user_id": member.pinned_user_id}
         part = query.model_copy(update={**of_team, "interact": False, "last_seal": None})
-        answers.append(search(working_in(context, member, "reader"), member, part))
+        answers.append(recall(working_in(context, member, "reader"), member, part))
     return _merged(query, answers)
 
 
@@ -368,13 +345,14 @@ def recall(
     EmbedderUnavailable.
     """
     if query.teams is not None:
-        return recall_with_teams(context, caller, query, recall)
+        return recall_with_teams(context, caller, query)
     user_id = space_user_id(caller, query.user_id)
     past_ms(context, query.as_of)  # first: a wrong time is refused before any work
     counts = query.interact and not caller.read_only and caller.has_protocol
 
-    def read(tx: Transaction) -> tuple[SearchOutcome, bool]:
-        outcome = search(context, tx, caller, user_id, searched, StageTimer(), counts=counts)
+    def read(tx: Transaction) -> tuple[Search, bool]:
+        outcome = Search(context, tx, caller, user_id, searched, counts)
+        outcome.run()
         # A counted search records its user in any case.
         return outcome, counts or is_user_of_session(tx, caller, user_id, query.session_id)
 
@@ -423,200 +401,242 @@ def read_embedded(context: Context, caller: Caller, read: Callable[[Transaction]
             context.query_vectors.prepare(missing.text)
 
 
-def search(
-    context: Context,
-    tx: Transaction,
-    caller: Caller,
-    user_id: str,
-    query: MemoryQuery,
-    stages: StageTimer,
-    *,
-    counts: bool = False,
-) -> SearchOutcome:
-    """Run every stage of a search in one snapshot.
+@dataclass(slots=True)
+class Search:
+    """A search of one memory in one snapshot: what is asked, and how its answer is reached.
 
-    Counts and records nothing; with `counts` it reads what `count_search` needs. `user_id` must be
-    one that the caller may use. Raises TimeInFuture.
+    `ranking` and all that is about events is missing if there is no memory to search.
     """
-    as_of_ms = past_ms(context, query.as_of)
-    if query.as_of is not None and (query.before is None or query.before > query.as_of):
-        # Turns that had occurred by then; `before` is exclusive.
-        query = query.model_copy(update={"before": query.as_of + timedelta(milliseconds=1)})
-    outcome = SearchOutcome(space=search_space(tx, user_id, query.session_id, counts=counts))
-    space = outcome.space
-    if space is None:
-        question = parse_query(query.query_text)
-        vector = context.query_vectors(question.text)
-        outcome.focus.missing.extend(query.focus_words)
-    else:
-        ranking, phrases, vector = _ranking(context, tx, caller, query, space, stages)
-        outcome.ranking, question = ranking, ranking.question
+
+    context: Context
+    tx: Transaction
+    caller: Caller
+    user_id: str  # one that the caller may use
+    query: MemoryQuery
+    counts: bool = False  # `count_search` follows
+    stages: StageTimer = field(default_factory=StageTimer)
+    answer: MemoryAnswer = field(init=False)
+    question: ParsedQuery = field(init=False)
+    vector: Vectors = field(init=False)  # of the question, or empty
+    space: Row | None = None  # as returned by `search_space`; None: there is none
+    ranking: Ranking | None = None
+    focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
+    layers: LayerHits = field(default_factory=LayerHits)
+    known: Known = field(default_factory=Known)
+    changes: TurnChanges | None = None  # None: there are none in the space
+    answerable: float = 0.0  # how likely it is that any event answers
+    # the hits, in the order of the answer
+    ranked_hits: list[RankedEvent] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Run every stage. Counts and records nothing. Raises TimeInFuture."""
+        query, stages = self.query, self.stages
+        as_of_ms = past_ms(self.context, query.as_of)
+        if query.as_of is not None and (query.before is None or query.before > query.as_of):
+            # Turns that had occurred by then; `before` is exclusive.
+            before = query.as_of + timedelta(milliseconds=1)
+            self.query = query = query.model_copy(update={"before": before})
+        self.space = search_space(self.tx, self.user_id, query.session_id, counts=self.counts)
+        if self.space is None:
+            self.question = parse_query(query.query_text)
+            self.vector = self.context.query_vectors(self.question.text)
+            self.focus.missing.extend(query.focus_words)
+        else:
+            self._rank(self.space, as_of_ms)
+        hits = self._hits()
+        stages.end("texts")
+        cubes = relevant_cubes(self.context, self.tx, self.caller, self._cube_query())
+        stages.end("cubes")
+        self.answer = self._answer(hits, cubes)
+        if self.space is not None and self.space.has_open_task:
+            shown = self.answer.hits
+            tasks = shown_tasks(self.context, self.tx, self.space, query, shown, counts=self.counts)
+            self.answer = self.answer.model_copy(update={"open_tasks": tasks or None})
+        stages.end("session")
+
+    def _rank(self, space: Row, as_of_ms: int | None) -> None:
+        """Score every part of the space, and choose the best events."""
+        context, tx, query = self.context, self.tx, self.query
+        ranking, phrases = self._scored(space)
+        self.ranking, self.question = ranking, ranking.question
         filters, elsewhere = query.filters, None
         if query.project is not None and filters is None:  # filters say themselves what they want
             filters = own_or_none(query.project)
             others = parse_filters(other_projects(query.project))
             elsewhere = passing_events(context, tx, space, others)
-        layers = layer_hits(context, tx, space, question, vector, query, as_of_ms, filters)
-        outcome.layers = layers
-        stages.end("layers")
+        self.layers = layer_hits(
+            context, tx, space, self.question, self.vector, query, as_of_ms, filters
+        )
+        self.stages.end("layers")
         if query.focus_words:
             named = zip(query.focus_words, phrases, strict=True)
-            outcome.focus = _focus(tx, space.id, ranking, named)
-        stages.end("focus")
+            self.focus = _focus(tx, space.id, ranking, named)
+        self.stages.end("focus")
         if space.newest_change is not None:
-            outcome.changes = TurnChanges(tx, space.id, as_of_ms)
-        outcome.known = _known(context, query, outcome, as_of_ms, elsewhere)
-        outcome.answerable = round(ranking.answerable(vector, context.embedder.name), 4)
-        may_answer = outcome.answerable >= query.min_answerable or bool(outcome.focus.lifts)
+            self.changes = TurnChanges(tx, space.id, as_of_ms)
+        decay = None
+        if days := context.settings.decay_days:
+            decay = Decay(context.clock() if as_of_ms is None else as_of_ms, days * DAY_MS)
+        has_unverified = ranking.view.flags & UNVERIFIED > 0
+        self.known = Known(
+            focus=self.focus.lifts,
+            summary=self.layers.lifts,
+            decay=decay,
+            asks_history=self.layers.asks_history,
+            takes_unverified=has_unverified and disclaims(query.query_text),
+            elsewhere=elsewhere,
+            changes=None if self.changes is None else self.changes.of,
+        )
+        self.answerable = round(ranking.answerable(self.vector, context.embedder.name), 4)
+        may_answer = self.answerable >= query.min_answerable or bool(self.focus.lifts)
         if "events" in (query.layers or LAYERS) and may_answer:
-            outcome.ranked_hits = ranking.ranked(outcome.known, query.top_k + SPARE_HITS)
-        stages.end("ranking")
-    hits = _hits(tx, outcome, query)
-    stages.end("texts")
-    cube_query = _cube_query(user_id, query, question, vector, space)
-    cubes = relevant_cubes(context, tx, caller, cube_query)
-    stages.end("cubes")
-    outcome.answer = _answer(query, outcome, hits, cubes)
-    if space is not None and space.has_open_task:
-        tasks = shown_tasks(context, tx, space, query, outcome.answer.hits, counts=counts)
-        outcome.answer = outcome.answer.model_copy(update={"open_tasks": tasks or None})
-    stages.end("session")
-    return outcome
+            self.ranked_hits = ranking.ranked(self.known, query.top_k + SPARE_HITS)
+        self.stages.end("ranking")
 
+    def _scored(self, space: Row) -> tuple[Ranking, Sequence[ParsedQuery]]:
+        """Score every part by words and by vector; return the ranking and the focus phrases."""
+        context, tx, query, stages = self.context, self.tx, self.query, self.stages
+        found = None
+        if context.store.supports_vector_search:
+            found = candidates_for(context, tx, self.caller.account_id, space, query)
+        view = found[0] if found else space_view(context, tx, space)
+        words = query.query_text, query.focus_words
+        terms = found[1] if found else parse_terms(*words, view.languages)
+        stages.end("index")
+        text = embedding_text(view, terms.question)
+        among = self._passing(space, view)
+        lexical = lexical_scores(view, terms.words)
+        stages.end("words")
+        self.vector = context.query_vectors(text)
+        stages.end("embedding")
+        cosine = cosines(view, self.vector)
+        stages.end("vectors")
+        ranker = load_ranker(context.embedder.name if self.vector.any() else "none")
+        ranking = Ranking(view, terms.question, lexical, cosine, ranker, among=among)
+        stages.end("fusion")
+        return ranking, terms.phrases
 
-def _ranking(
-    context: Context,
-    tx: Transaction,
-    caller: Caller,
-    query: MemoryQuery,
-    space: Row,
-    stages: StageTimer,
-) -> tuple[Ranking, Sequence[ParsedQuery], Vectors]:
-    """Score every part of a space; return the ranking, the focus phrases and the query's vector."""
-    found = None
-    if context.store.supports_vector_search:
-        found = candidates_for(context, tx, caller.account_id, space, query)
-    view = found[0] if found else space_view(context, tx, space)
-    terms = found[1] if found else parse_terms(query.query_text, query.focus_words, view.languages)
-    stages.end("index")
-    text = embedding_text(view, terms.question)
-    among = _passing(context, tx, space, view, query)
-    words = lexical_scores(view, terms.words)
-    stages.end("words")
-    vector = context.query_vectors(text)
-    stages.end("embedding")
-    cosine = cosines(view, vector)
-    stages.end("vectors")
-    ranker = load_ranker(context.embedder.name if vector.any() else "none")
-    ranking = Ranking(view, terms.question, words, cosine, ranker, among=among)
-    stages.end("fusion")
-    return ranking, terms.phrases, vector
+    def _passing(self, space: Row, view: IndexView) -> Any:
+        """Return which parts of a view are in the period and pass the filters; None: all."""
+        query, passes = self.query, None
+        if query.after is not None or query.before is not None:
+            occurred = view["occurred_ms"]
+            least, most = np.iinfo("i8").min, np.iinfo("i8").max
+            passes = occurred >= milliseconds(query.after, least)
+            passes &= occurred < milliseconds(query.before, most)
+        if query.filters is not None or query.min_trust is not None:
+            filters = of_search(query.filters, query.min_trust)
+            events = passing_events(self.context, self.tx, space, filters)[view["event"]]
+            passes = events if passes is None else passes & events
+        return passes
 
+    def _hits(self) -> list[Hit]:
+        """Return the hits that the query asks for; those of `ranked_hits` become the same."""
+        ranking, known, ranked = self.ranking, self.known, self.ranked_hits
+        if ranking is None or self.space is None or not ranked:
+            return []
+        hits: list[Hit] = []
+        shown: list[RankedEvent] = []
+        rows = rows_of(self.tx, self.space.id, [one.event for one in ranked])
+        outdated = ranking.scores(known).outdated
+        for one in ranked:
+            if len(hits) == self.query.top_k or one.score < self.query.min_score:
+                break
+            row = rows.get(one.event)
+            is_elsewhere = known.elsewhere is not None and bool(known.elsewhere[one.event])
+            if row is None or (is_elsewhere and one.score < ELSEWHERE_MIN):
+                continue  # erased a moment ago; or another project's
+            links = EventLinks() if self.changes is None else self.changes.links_of(one.event)
+            newer = rows.get(outdated.get(one.event, -1))
+            if links.superseded_by is None and newer is not None:
+                links = links._replace(superseded_by=newer.event_id)
+            project = project_of(row.metadata) if is_elsewhere else None
+            hits.append(self._hit(row, one, ranking, links, project))
+            shown.append(one)
+        self.ranked_hits = shown
+        return hits
 
-def _known(
-    context: Context,
-    query: MemoryQuery,
-    outcome: SearchOutcome,
-    as_of_ms: int | None,
-    elsewhere: Any,
-) -> Known:
-    """Return what is known of events beside their match with the query.
+    def _hit(
+        self, row: Row, one: RankedEvent, ranking: Ranking, links: EventLinks, project: str | None
+    ) -> Hit:
+        why: list[dict[str, Any]] = [
+            {"signal": name, "rank": rank, "value": round(value, 4)}
+            for name, rank, value in ranking.reasons(one.event, one.part)
+        ]
+        if one.event in self.focus.counts:
+            why.insert(0, {"signal": "focus", "value": float(self.focus.counts[one.event])})
+        if one.event in self.known.summary:
+            why.append({"signal": "summary", "value": self.known.summary[one.event]})
+        if row.flags:
+            why += [{"signal": flag, "value": 1.0} for flag in flag_names(row.flags)]
+        if links.superseded_by:
+            why.append({"signal": "superseded", "value": 1.0})
+        query, response = hit_text(row.query, row.response, ranking, one.part)
+        hit: dict[str, Any] = dict(
+            event_id=row.event_id,
+            session_id=row.session_id,
+            topic=row.topic,
+            query=query,
+            response=response,
+            occurred_at=rfc3339(row.occurred_ms),
+            created_at=rfc3339(row.created_ms),
+            metadata=read_metadata(row.metadata),
+            source={"query": SOURCES[row.query_source], "response": SOURCES[row.response_source]},
+            project=project,
+            score=round(one.score, 4),
+            why=why,
+            **links._asdict(),
+        )
+        return Hit.model_validate(hit)  # with its signals, in one step
 
-    `elsewhere` are those of other projects, by number: (events,) bool.
-    """
-    assert outcome.ranking is not None
-    decay = None
-    if context.settings.decay_days:
-        now_ms = context.clock() if as_of_ms is None else as_of_ms
-        decay = Decay(now_ms, context.settings.decay_days * DAY_MS)
-    has_unverified = outcome.ranking.view.flags & UNVERIFIED > 0
-    return Known(
-        focus=outcome.focus.lifts,
-        summary=outcome.layers.lifts,
-        decay=decay,
-        asks_history=outcome.layers.asks_history,
-        takes_unverified=has_unverified and disclaims(query.query_text),
-        elsewhere=elsewhere,
-        changes=None if outcome.changes is None else outcome.changes.of,
-    )
+    def _cube_query(self) -> CubeQuery:
+        """Return the search for cubes that fit the same message and work."""
+        work = self.query.work or WorkContext()
+        error, others = work.error or "", (*work.tools, *work.files)
+        cube_query = CubeQuery(
+            user_id=self.user_id,
+            session=None,
+            situation=Situation(message=self.query.query_text, error=error, others=others),
+            question=self.question,
+            vector=self.vector,
+            min_trust=self.query.min_trust,
+        )
+        space = self.space
+        if space is None:
+            return cube_query
+        revisions = space.cube_revision, space.shared_cube, space.account_cube, space.own_cube
+        return replace(
+            cube_query,
+            # A pure read looks things up; only what a turn is shown is not repeated.
+            session=space.session if self.query.interact else None,
+            newest=NewestCubes(*revisions),
+            has_rejected=bool(space.has_rejected),
+        )
 
-
-def _answer(
-    query: MemoryQuery, outcome: SearchOutcome, hits: list[Hit], cubes: list[SharedCube]
-) -> MemoryAnswer:
-    space, ranking, layers = outcome.space, outcome.ranking, outcome.layers
-    matching = 0 if ranking is None or not hits else ranking.matching(outcome.known)
-    answer = MemoryAnswer(
-        hits=hits,
-        shared_cubes=cubes,
-        facts=layers.facts,
-        instructions=layers.instructions,
-        summaries=layers.summaries,
-        step=0 if space is None else space.step or 0,
-        answerable=outcome.answerable,
-        total_hits=max(matching, len(hits)),
-        focus_missing=outcome.focus.missing or None,
-        help_hits=help_for(query.query_text) or None,
-    )
-    if query.max_tokens is None:
+    def _answer(self, hits: list[Hit], cubes: list[SharedCube]) -> MemoryAnswer:
+        ranking, layers = self.ranking, self.layers
+        matching = 0 if ranking is None or not hits else ranking.matching(self.known)
+        answer = MemoryAnswer(
+            hits=hits,
+            shared_cubes=cubes,
+            facts=layers.facts,
+            instructions=layers.instructions,
+            summaries=layers.summaries,
+            step=0 if self.space is None else self.space.step or 0,
+            answerable=self.answerable,
+            total_hits=max(matching, len(hits)),
+            focus_missing=self.focus.missing or None,
+            help_hits=help_for(self.query.query_text) or None,
+        )
+        if self.query.max_tokens is None:
+            return answer
+        answer = within_budget(answer, self.query.max_tokens)
+        self.ranked_hits = self.ranked_hits[: len(answer.hits)]
         return answer
-    answer = within_budget(answer, query.max_tokens)
-    outcome.ranked_hits = outcome.ranked_hits[: len(answer.hits)]
-    return answer
-
-
-def _cube_query(
-    user_id: str,
-    query: MemoryQuery,
-    question: ParsedQuery,
-    vector: Vectors,
-    space: Row | None,
-) -> CubeQuery:
-    """Return the search for cubes of a search; `space` is the row of `search_space`, if any."""
-    work = query.work or WorkContext()
-    others = (*work.tools, *work.files)
-    cube_query = CubeQuery(
-        user_id=user_id,
-        session=None,
-        situation=Situation(message=query.query_text, error=work.error or "", others=others),
-        question=question,
-        vector=vector,
-        min_trust=query.min_trust,
-    )
-    if space is None:
-        return cube_query
-    revisions = space.cube_revision, space.shared_cube, space.account_cube, space.own_cube
-    return replace(
-        cube_query,
-        # A pure read looks things up; only what a turn is shown is not repeated.
-        session=space.session if query.interact else None,
-        newest=NewestCubes(*revisions),
-        has_rejected=bool(space.has_rejected),
-    )
-
-
-def _passing(
-    context: Context, tx: Transaction, space: Row, view: IndexView, query: MemoryQuery
-) -> Any:
-    """Return which parts of a view are in the period of a query and pass its filters; None: all."""
-    passes = None
-    if query.after is not None or query.before is not None:
-        occurred = view["occurred_ms"]
-        least, most = np.iinfo("i8").min, np.iinfo("i8").max
-        passes = occurred >= milliseconds(query.after, least)
-        passes &= occurred < milliseconds(query.before, most)
-    if query.filters is not None or query.min_trust is not None:
-        filters = of_search(query.filters, query.min_trust)
-        events = passing_events(context, tx, space, filters)[view["event"]]
-        passes = events if passes is None else passes & events
-    return passes
 
 
 def _focus(
-    tx: Transaction,
-    space_id: int,
-    ranking: Ranking,
-    phrases: Iterable[tuple[str, ParsedQuery]],
+    tx: Transaction, space_id: int, ranking: Ranking, phrases: Iterable[tuple[str, ParsedQuery]]
 ) -> FocusMatches:
     lifts: dict[int, float] = {}
     counts: dict[int, int] = {}
@@ -647,69 +667,3 @@ def _events_with(tx: Transaction, space_id: int, candidates: list[int], phrase: 
             if any(contains(text, phrase) for text in texts):
                 matches.append(event)
     return matches
-
-
-def _hits(tx: Transaction, outcome: SearchOutcome, query: MemoryQuery) -> list[Hit]:
-    """Return the hits that the query asks for; those of `outcome.ranked_hits` become the same."""
-    ranking, known, ranked = outcome.ranking, outcome.known, outcome.ranked_hits
-    if ranking is None or outcome.space is None or not ranked:
-        return []
-    hits: list[Hit] = []
-    shown: list[RankedEvent] = []
-    rows = rows_of(tx, outcome.space.id, [one.event for one in ranked])
-    outdated = ranking.scores(known).outdated
-    for one in ranked:
-        if len(hits) == query.top_k or one.score < query.min_score:
-            break
-        row = rows.get(one.event)
-        is_elsewhere = known.elsewhere is not None and bool(known.elsewhere[one.event])
-        if row is None or (is_elsewhere and one.score < ELSEWHERE_MIN):
-            continue  # erased a moment ago; or another project's
-        links = EventLinks() if outcome.changes is None else outcome.changes.links_of(one.event)
-        newer = rows.get(outdated.get(one.event, -1))
-        if links.superseded_by is None and newer is not None:
-            links = links._replace(superseded_by=newer.event_id)
-        hits.append(_hit(row, one, outcome, ranking, links, is_elsewhere=is_elsewhere))
-        shown.append(one)
-    outcome.ranked_hits = shown
-    return hits
-
-
-def _hit(
-    row: Row,
-    one: RankedEvent,
-    outcome: SearchOutcome,
-    ranking: Ranking,
-    links: EventLinks,
-    *,
-    is_elsewhere: bool,
-) -> Hit:
-    why: list[dict[str, Any]] = [
-        {"signal": name, "rank": rank, "value": round(value, 4)}
-        for name, rank, value in ranking.reasons(one.event, one.part)
-    ]
-    if one.event in outcome.focus.counts:
-        why.insert(0, {"signal": "focus", "value": float(outcome.focus.counts[one.event])})
-    if one.event in outcome.known.summary:
-        why.append({"signal": "summary", "value": outcome.known.summary[one.event]})
-    if row.flags:
-        why += [{"signal": flag, "value": 1.0} for flag in flag_names(row.flags)]
-    if links.superseded_by:
-        why.append({"signal": "superseded", "value": 1.0})
-    query, response = hit_text(row.query, row.response, ranking, one.part)
-    hit: dict[str, Any] = dict(
-        event_id=row.event_id,
-        session_id=row.session_id,
-        topic=row.topic,
-        query=query,
-        response=response,
-        occurred_at=rfc3339(row.occurred_ms),
-        created_at=rfc3339(row.created_ms),
-        metadata=read_metadata(row.metadata),
-        source={"query": SOURCES[row.query_source], "response": SOURCES[row.response_source]},
-        project=project_of(row.metadata) if is_elsewhere else None,
-        score=round(one.score, 4),
-        why=why,
-        **links._asdict(),
-    )
-    return Hit.model_validate(hit)  # with its signals, in one step
