@@ -35,8 +35,7 @@ from .ranking import (
     load_ranker,
     load_succession,
 )
-from .rerankers.opening import open_reranker
-from .rerankers.port import BoundedReranker, Reranker, RerankerUnavailable
+from .rerankers import BoundedReranker, Reranker, RerankerUnavailable, open_reranker
 from .scoring import (
     Fit,
     RankedEvent,
