@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, cycle, pairwise
 from typing import Any
 
@@ -18,18 +18,20 @@ from ...search import (
     EntryBatch,
     IndexView,
     ParsedQuery,
+    Ranking,
     SearchTerms,
-    SpaceTerms,
+    SpaceIndex,
     analysis_id,
-    best_events,
+    cosines,
     embedding_text,
-    frequencies_in,
     idf_of,
+    lexical_scores,
     parse_terms,
     quantize,
     query_term_weights,
-    view_among,
 )
+from ...search.index.space_index import NONE
+from ...search.ranking import untrained
 from ...search.scoring import K1, B
 from ...store import Row, Transaction, embedder_id, load_queries
 from ...store.embedders import NEVER
@@ -51,6 +53,36 @@ SLACK = 500
 EXACT_PARTS_MAX = 20_000
 _LINK_BYTES = 400  # memory for each part while its HNSW index is built, in addition to its signs
 _LINK_MEMORY_BYTES_MAX = 2 << 30
+
+
+@dataclass(slots=True)
+class SpaceTerms:
+    """Statistics of a whole space that ranking needs: sums over its parts."""
+
+    events: int = 0
+    parts: int = 0
+    words: int = 0  # sum of the lengths
+    languages: npt.NDArray[Any] = field(
+        default_factory=lambda: np.zeros(256, "i8")
+    )  # parts by language
+    speakers: frozenset[int] = frozenset()
+
+    def add(self, batch: EntryBatch) -> None:
+        """Add the events of a batch that are not included yet."""
+        self.events += len(np.unique(batch.event))
+        self.parts += len(batch)
+        self.words += int(batch.head["length"].sum())
+        self.languages = self.languages + np.bincount(batch.head["language"], minlength=256)
+        self.speakers |= set(np.unique(batch.head["speaker"]).tolist()) - {0}
+
+    @property
+    def languages_seen(self) -> tuple[int, ...]:
+        """The numbers of the space's languages, most frequent first."""
+        return tuple(
+            int(number)
+            for number in np.argsort(-self.languages, kind="stable")
+            if self.languages[number] > 0
+        )
 
 
 def statistics_of(row: Row) -> SpaceTerms:
@@ -311,7 +343,9 @@ class _Search:
         candidates = self._matching() | nearest | phrase_events
         rows = self._rows(candidates)
         view = self._view_of(rows, {})
-        best = best_events(view, terms.question, terms.words, vector, CLOSER)
+        scores = lexical_scores(view, terms.words), cosines(view, vector)
+        ranking = Ranking(view, terms.question, *scores, untrained())
+        best = set(ranking.events_of(np.arange(view.size))[:CLOSER].tolist())
         following, neighbours = self._neighbours(best | phrase_events)
         near_rows = [row for row in rows if number_of(row.id) in neighbours]
         older = sorted([*near_rows, *self._rows(neighbours - candidates)])
@@ -322,8 +356,32 @@ class _Search:
         return self._view_among(batch, following)
 
     def _view_among(self, batch: EntryBatch, following: Mapping[int, int]) -> IndexView:
-        dimensions = self.context.layout.dimensions
-        return view_among(batch, dimensions, following, self.statistics, self.frequencies)
+        """Return a view of some events with the statistics of the whole space.
+
+        `following` maps events of the batch to the next event of their session; other events of a
+        session are not neighbours.
+        """
+        index, statistics = SpaceIndex(self.context.layout.dimensions), self.statistics
+        index.add(batch, int(batch.event[-1]) + 1 if len(batch) else 0)
+        view = index.view()
+        columns = {name: column[: view.size].copy() for name, column in view.columns.items()}
+        event, previous = columns["event"], columns["previous"]
+        linked = np.flatnonzero(previous >= 0)
+        linked = linked[event[previous[linked]] != event[linked]]
+        pairs = zip(event[previous[linked]].tolist(), event[linked].tolist(), strict=True)
+        unlinked = linked[[following.get(first) != second for first, second in pairs]]
+        columns["next"][previous[unlinked]] = NONE
+        previous[unlinked] = NONE
+        return replace(
+            view,
+            columns=columns,
+            events=statistics.events,
+            alive_parts=statistics.parts,
+            words=statistics.words,
+            languages=statistics.languages_seen,
+            speakers=statistics.speakers,
+            frequencies=dict(self.frequencies),
+        )
 
     def _rows(self, numbers: Iterable[int]) -> list[Row]:
         ids = _array(row_id(self.space_id, number) for number in sorted(numbers))
@@ -333,7 +391,10 @@ class _Search:
         """Read how frequent the terms of the query are, and weigh them like `lexical_scores`."""
         words = self.terms.words
         numbers = sorted({term for word in words for term in word.terms})
-        self.frequencies = dict.fromkeys(numbers, 0) | frequencies_in(self.latest_batch, numbers)
+        latest = self.latest_batch.term
+        self.frequencies = {
+            term: int(np.count_nonzero(latest == np.uint32(term))) for term in numbers
+        }
         stored_terms = self._stored(numbers)
         for row in self.tx.all(SQL.frequencies, space_id=self.space_id, terms=stored_terms):
             self.frequencies[row.term & 0xFFFFFFFF] += row.parts
