@@ -46,10 +46,7 @@ from .recall import Search, read_embedded
 NEAR_MISSES_MAX = 5  # near misses to report
 PREVIEW_CHARACTERS_MAX = 240  # of each side of a neighbour or a near miss
 _SIDES: tuple[Literal["query", "response"], ...] = ("query", "response")
-_NEIGHBOURS: tuple[tuple[str, Literal["before", "after"]], ...] = (
-    ("previous", "before"),
-    ("next", "after"),
-)
+_PLACES: tuple[Literal["before", "after"], ...] = ("before", "after")
 
 
 class OneMemoryOnly(InvalidRequest):
@@ -76,7 +73,7 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
 
 
 def _explanation(outcome: Search) -> Explanation:
-    answer, ranking, space = outcome.answer, outcome.ranking, outcome.space
+    answer, ranking = outcome.answer, outcome.ranking
     stages = [Stage(stage=name, ms=round(ms, 3)) for name, ms in outcome.stages.ms.items()]
     common: dict[str, Any] = {
         "shared_cubes": answer.shared_cubes,
@@ -87,7 +84,7 @@ def _explanation(outcome: Search) -> Explanation:
         "help_hits": answer.help_hits,
         "stages": stages,
     }
-    if ranking is None or space is None:
+    if ranking is None:
         no_counts = SearchedCounts(events=0, passages=0, in_time=0, ranked=0, matches=0)
         return Explanation(
             hits=[],
@@ -102,7 +99,7 @@ def _explanation(outcome: Search) -> Explanation:
     scores = ranking.scores(outcome.known)
     explained = zip(answer.hits, outcome.ranked_hits, strict=True)
     return Explanation(
-        hits=[_hit(outcome.tx, space.id, ranking, scores, *one) for one in explained],
+        hits=[_hit(outcome, ranking, scores, *one) for one in explained],
         total_hits=answer.total_hits,
         start_score=round(ranking.ranker.start, 4),
         words=list(_words(ranking)),
@@ -119,19 +116,15 @@ def _explanation(outcome: Search) -> Explanation:
             ranked=len(ranking.pool),
             matches=int(ranking.matches.sum()),
         ),
-        left_out=list(_near_misses(outcome, space.id, ranking, scores)),
+        left_out=list(_near_misses(outcome, ranking, scores)),
         **common,
     )
 
 
 def _hit(
-    tx: Transaction,
-    space_id: int,
-    ranking: Ranking,
-    scores: Scores,
-    hit: Hit,
-    candidate: RankedEvent,
+    outcome: Search, ranking: Ranking, scores: Scores, hit: Hit, candidate: RankedEvent
 ) -> ExplainedHit:
+    tx, space_id = outcome.tx, outcome.space_id
     side, passage = ranking.place_of(candidate.part)
     whole = tx.one(SQL.hit, id=row_id(space_id, candidate.event))
     start, end = best_passage(getattr(whole, _SIDES[side]), ranking, candidate.part)
@@ -174,23 +167,18 @@ def _hit(
 
 
 def _neighbours(tx: Transaction, space_id: int, ranking: Ranking, part: int) -> Iterator[Neighbour]:
-    for column, position in _NEIGHBOURS:
+    for column, position in zip(("previous", "next"), _PLACES, strict=True):
         neighbour = ranking.neighbour_of(part, column)
-        row = (
-            None
-            if neighbour is None
-            else tx.one_or_none(SQL.hit, id=row_id(space_id, int(ranking.view["event"][neighbour])))
-        )
-        if neighbour is not None and row is not None:
-            texts = {
-                "query": beginning(row.query, PREVIEW_CHARACTERS_MAX),
-                "response": beginning(row.response, PREVIEW_CHARACTERS_MAX),
-            }
+        if neighbour is None:
+            continue
+        row = tx.one_or_none(SQL.hit, id=row_id(space_id, int(ranking.view["event"][neighbour])))
+        if row is not None:
             yield Neighbour(
                 event_id=row.event_id,
                 place=position,
                 base=round(float(ranking.base_of(np.array([neighbour]))[0]), 4),
-                **texts,
+                query=beginning(row.query, PREVIEW_CHARACTERS_MAX),
+                response=beginning(row.response, PREVIEW_CHARACTERS_MAX),
             )
 
 
@@ -203,10 +191,8 @@ def _words(ranking: Ranking) -> Iterator[QuestionWord]:
         yield QuestionWord(word=word.text, role=role, passages=parts_with(view, word))
 
 
-def _near_misses(
-    outcome: Search, space_id: int, ranking: Ranking, scores: Scores
-) -> Iterator[LeftOut]:
-    tx, query = outcome.tx, outcome.query
+def _near_misses(outcome: Search, ranking: Ranking, scores: Scores) -> Iterator[LeftOut]:
+    tx, query, space_id = outcome.tx, outcome.query, outcome.space_id
     hit_numbers = {candidate.event for candidate in outcome.ranked_hits}
     reason: Literal["top_k", "max_tokens", "minimum"] = "top_k"
     if len(hit_numbers) < query.top_k:

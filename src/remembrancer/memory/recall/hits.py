@@ -105,18 +105,14 @@ def _window(text: str, place: int, words: list[str]) -> tuple[int, int]:
     place = min(place, len(cuts) - 1)
     start = sum(len(passage) for passage in cuts[:place])
     size = SNIPPET_CHARACTERS_MAX - 2  # without the two ellipses
-    start = min(
-        start + max(_densest(cuts[place], words, size * 3 // 4) - size // 4, 0), len(text) - size
-    )
+    densest = max(_densest(cuts[place], words, size * 3 // 4) - size // 4, 0)
+    start = min(start + densest, len(text) - size)
     end = start + size
     if start and not text[start - 1].isspace():
         start = text.find(" ", start, start + EDGE_CHARACTERS) + 1 or start
     if end < len(text) and not text[end].isspace():
-        end = (
-            text.rfind(" ", end - EDGE_CHARACTERS, end)
-            if " " in text[end - EDGE_CHARACTERS : end]
-            else end
-        )
+        space = text.rfind(" ", end - EDGE_CHARACTERS, end)
+        end = end if space < 0 else space
     excerpt = text[start:end]
     start += len(excerpt) - len(excerpt.lstrip())
     return start, max(start, end - len(excerpt) + len(excerpt.rstrip()))
@@ -133,13 +129,8 @@ def _densest(passage: str, words: list[str], size: int) -> int:
     )
     best, most = 0, 0
     for first, (at, _) in enumerate(spots[:SPOTS_MAX]):
-        count = len(
-            {
-                number
-                for position, number in spots[first : first + SPOTS_MAX]
-                if position <= at + size
-            }
-        )
+        near = spots[first : first + SPOTS_MAX]
+        count = len({number for position, number in near if position <= at + size})
         if count > most:
             best, most = at, count
     return best * len(passage) // max(len(plain), 1)  # normalising may shorten or lengthen a text
@@ -153,11 +144,8 @@ def _word_pieces(word: str, plain: str) -> list[str]:
     for end in range(len(word), max(2 * len(word) // 3, 2), -1):
         if word[:end] in plain:
             return [word[:end]]
-    return (
-        []
-        if word.isascii()
-        else [word[at : at + 2] for at in range(len(word) - 1) if word[at : at + 2] in plain]
-    )
+    pairs = [] if word.isascii() else [word[at : at + 2] for at in range(len(word) - 1)]
+    return [pair for pair in pairs if pair in plain]
 
 
 def _occurrences(piece: str, plain: str) -> Iterator[int]:

@@ -211,14 +211,11 @@ def _add_instructions(
         instruction = None if row is None else wish_of(row)
         if row is None or instruction is None:
             continue
-        if counts[instruction.kind] == INSTRUCTIONS_FOUND_MAX:
-            continue
-        if instruction.kind == "preference":
-            is_fit = event in near
-        else:
+        is_fit = event in near
+        if instruction.kind != "preference":
             score = scores.get(event, 1.0 if instruction.condition is None else 0.0)
             is_fit = score >= CONDITION_MIN or applies(instruction, query) > 0
-        if not is_fit:
+        if not is_fit or counts[instruction.kind] == INSTRUCTIONS_FOUND_MAX:
             continue
         counts[instruction.kind] += 1
         hits.instructions.append(
@@ -261,7 +258,11 @@ def _add_summaries(
 
 def _lifts(tx: Transaction, rows: Mapping[int, Row], scored: Sequence[Fit]) -> dict[int, float]:
     """Return the score to add to each turn that one of the best L1s covers."""
-    l1s = [(rows[one.event].item, one.score) for one in scored if _is_l1(rows, one.event)]
+    l1s = [
+        (rows[one.event].item, one.score)
+        for one in scored
+        if one.event in rows and rows[one.event].kind == Layer.SUMMARY
+    ]
     best = dict(reversed(l1s[:SUMMARIES_FOUND_MAX]))
     if not best:
         return {}
@@ -271,10 +272,6 @@ def _lifts(tx: Transaction, rows: Mapping[int, Row], scored: Sequence[Fit]) -> d
         turns = map(number_of, json.loads(row.turns))
         lifts |= dict.fromkeys(turns, SUMMARY_LIFT * best[row.l1])
     return lifts
-
-
-def _is_l1(rows: Mapping[int, Row], event: int) -> bool:
-    return event in rows and rows[event].kind == Layer.SUMMARY
 
 
 def _relevant_text(row: Row, part: int, question: ParsedQuery) -> str:

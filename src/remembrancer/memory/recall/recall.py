@@ -419,6 +419,7 @@ class Search:
     question: ParsedQuery = field(init=False)
     vector: Vectors = field(init=False)  # of the question, or empty
     space: Row | None = None  # as returned by `search_space`; None: there is none
+    space_id: int = 0  # its row id
     ranking: Ranking | None = None
     focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
     layers: LayerHits = field(default_factory=LayerHits)
@@ -442,6 +443,7 @@ class Search:
             self.vector = self.context.query_vectors(self.question.text)
             self.focus.missing.extend(query.focus_words)
         else:
+            self.space_id = self.space.id
             self._rank(self.space, as_of_ms)
         hits = self._hits()
         stages.end("texts")
@@ -533,11 +535,11 @@ class Search:
     def _hits(self) -> list[Hit]:
         """Return the hits that the query asks for; those of `ranked_hits` become the same."""
         ranking, known, ranked = self.ranking, self.known, self.ranked_hits
-        if ranking is None or self.space is None or not ranked:
+        if ranking is None or not ranked:
             return []
         hits: list[Hit] = []
         shown: list[RankedEvent] = []
-        rows = rows_of(self.tx, self.space.id, [one.event for one in ranked])
+        rows = rows_of(self.tx, self.space_id, [one.event for one in ranked])
         outdated = ranking.scores(known).outdated
         for one in ranked:
             if len(hits) == self.query.top_k or one.score < self.query.min_score:

@@ -39,17 +39,8 @@ _log = logging.getLogger(__name__)
 # Version of the format and the analysis. Entries of other versions are renewed in the background.
 VERSION = 4
 READABLE = (1, 2, 3, 4)  # versions that can be searched until then
-HEAD = np.dtype(
-    [
-        ("side", "u1"),
-        ("language", "u1"),
-        ("flags", "u1"),
-        ("spare", "u1"),
-        ("speaker", "<u4"),
-        ("length", "<u4"),
-        ("terms", "<u4"),
-    ]
-)
+_BYTES, _NUMBERS = ("side", "language", "flags", "spare"), ("speaker", "length", "terms")
+HEAD = np.dtype([(one, "u1") for one in _BYTES] + [(one, "<u4") for one in _NUMBERS])
 # `twins` is 1 if the event's twin (near_duplicates.py), reduced to 32 bits, follows its counts.
 _START = np.dtype([("version", "u1"), ("twins", "u1"), ("parts", "<u2"), ("terms", "<u4")])
 _TWIN = np.dtype("<u4")
@@ -112,7 +103,7 @@ def index_entries(
     EmbedderUnavailable.
     """
     analyses = [_analysis(turn) for turn in turns]
-    texts = [_embedded_text(part.text) for one in analyses for part in one.parts]
+    texts = [_embedded_text(part.text) for one in analyses for part in one[0]]
     by, vectors, spoken = analysis_id(embedder), None, None
     # In one batch: a few texts more cost little, because the weights are read once for all.
     beside = [one.text for turn in turns for one in turn.spoken]
@@ -158,15 +149,8 @@ def _embedded_text(passage: str) -> str:
     return passage[:LONG_PASSAGE_CHARACTERS] if is_long else passage
 
 
-class _Analysis(NamedTuple):
-    """The passages of an event, its flags, and what it has in common with near duplicates."""
-
-    parts: list[Passage]
-    flags: tuple[str, ...]
-    twin: Twin | None
-
-
-def _analysis(turn: EventText) -> _Analysis:
+def _analysis(turn: EventText) -> tuple[list[Passage], tuple[str, ...], Twin | None]:
+    """Return the passages of an event, its flags, and what it shares with near duplicates."""
     is_machine = is_machine_turn(turn.query, turn.response)
     parts = analyze(
         query=turn.query,
@@ -180,7 +164,7 @@ def _analysis(turn: EventText) -> _Analysis:
         MACHINE_NOTICE: is_machine,
     }
     twin = twin_of(turn.query, turn.response, is_machine=is_machine)
-    return _Analysis(parts, tuple(name for name, is_set in flags.items() if is_set), twin)
+    return parts, tuple(name for name, is_set in flags.items() if is_set), twin
 
 
 def unpack_repaired(
@@ -202,8 +186,8 @@ def _repaired(
     try:
         unpack([row], dimensions)
     except EntryDamaged:
-        analysis = _analysis(text_of(row[0]))
-        return (*row[:3], pack(analysis.parts, analysis.twin), row[4])
+        parts, _, twin = _analysis(text_of(row[0]))
+        return (*row[:3], pack(parts, twin), row[4])
     return row
 
 
@@ -333,19 +317,34 @@ TEXTS_MIN = 2_000  # for fewer, starting processes takes longer than they save
 
 
 class EntryMaker:
-    """Makes index entries in this process."""
+    """Makes index entries: in other processes, if it has some and they work, else in this one."""
 
-    ahead = 0  # how many batches to begin before the first one is taken
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+    def __init__(
+        self, embedder: Embedder, pool: ProcessPoolExecutor | None = None, processes: int = 0
+    ) -> None:
+        self._embedder, self._pool = embedder, pool
+        self.ahead = 2 * processes  # how many batches to begin before the first one is taken
 
     def begin(self, turns: Turns) -> Callable[[], Entries]:
         """Begin the entries of some turns; the function that is returned gives them.
 
         It raises EmbedderUnavailable.
         """
-        return partial(index_entries, self._embedder, turns)
+        here = partial(index_entries, self._embedder, turns)
+        if self._pool is None:
+            return here
+        try:
+            return partial(self._finish, self._pool.submit(_entries, turns), here)
+        except BrokenProcessPool:
+            return here
+
+    def _finish(self, future: Future[Entries], here: Callable[[], Entries]) -> Entries:
+        try:
+            return future.result()
+        except BrokenProcessPool as error:  # one was killed, perhaps for its memory
+            _log.warning("index entries are made in one process: %s", error)
+            self.ahead = 0
+            return here()
 
     def in_order(self, steps: Iterable[T]) -> Iterator[T]:
         """Yield what an iterable begins, in its order, after it has begun `ahead` more."""
@@ -355,30 +354,6 @@ class EntryMaker:
             while len(waiting) > self.ahead:
                 yield waiting.popleft()
         yield from waiting
-
-
-class EntryPool(EntryMaker):
-    """Makes index entries in other processes, and in this one if they fail."""
-
-    def __init__(self, embedder: Embedder, pool: ProcessPoolExecutor, processes: int) -> None:
-        super().__init__(embedder)
-        self._pool, self.ahead = pool, 2 * processes
-
-    def begin(self, turns: Turns) -> Callable[[], Entries]:
-        """See EntryMaker."""
-        try:
-            future = self._pool.submit(_entries, turns)
-        except BrokenProcessPool:
-            return super().begin(turns)
-        return partial(self._finish, future, turns)
-
-    def _finish(self, future: Future[Entries], turns: Turns) -> Entries:
-        try:
-            return future.result()
-        except BrokenProcessPool as error:  # one was killed, perhaps for its memory
-            _log.warning("index entries are made in one process: %s", error)
-            self.ahead = 0
-            return super().begin(turns)()
 
 
 @contextmanager
@@ -402,7 +377,7 @@ def entry_maker(embedder: Embedder, texts: int, processors: int) -> Iterator[Ent
         for _ in range(processes):  # each starts one, because none is idle yet
             pool.submit(_entries, [])
     try:
-        yield EntryPool(embedder, pool, processes)
+        yield EntryMaker(embedder, pool, processes)
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -257,9 +257,8 @@ class SpaceIndex:
         self._vector_tail_used = 0
         self._runs: list[PostingRun] = []
         self._tail = {
-            "terms": np.zeros(0, "u4"),
-            "parts": np.zeros(0, "u4"),
-            "counts": np.zeros(0, "u1"),
+            name: np.zeros(0, kind)
+            for name, kind in (("terms", "u4"), ("parts", "u4"), ("counts", "u1"))
         }
         self._tail_used = 0
         self._last_of_session: dict[int, int] = {}
@@ -362,13 +361,8 @@ class SpaceIndex:
     @property
     def nbytes(self) -> int:
         """Memory use in bytes, without mapped files: the system may take their memory back."""
-        arrays = [
-            *self._columns.values(),
-            self._alive,
-            *self._vectors,
-            self._vector_tail,
-            *self._tail.values(),
-        ]
+        columns, tails = self._columns.values(), self._tail.values()
+        arrays = [*columns, *tails, self._alive, *self._vectors, self._vector_tail]
         own = sum(array.nbytes for array in arrays) + sum(run.nbytes for run in self._runs)
         return own - self._mapped_bytes + self._segments * _SEGMENT_BYTES
 
@@ -379,11 +373,7 @@ class SpaceIndex:
         return self._view
 
     def _make_view(self) -> IndexView:
-        tail = (
-            PostingTail(*(array[: self._tail_used] for array in self._tail.values()))
-            if self._tail_used
-            else EMPTY
-        )
+        tail = PostingTail(*(array[: self._tail_used] for array in self._tail.values()))
         vectors = tuple(self._vectors)
         if self._vector_tail_used:
             vectors = (*vectors, self._vector_tail[: self._vector_tail_used])
@@ -450,9 +440,8 @@ class SpaceIndex:
         """Make the columns long enough for so many parts, and for those that will follow."""
         if parts > len(self._alive):
             capacity = max(64, parts + max(parts // 2, following + following // 8))
-            self._columns = {
-                name: _resized(array, capacity) for name, array in self._columns.items()
-            }
+            columns = self._columns.items()
+            self._columns = {name: _resized(array, capacity) for name, array in columns}
             self._alive = _resized(self._alive, capacity)
 
     def _end_tails(self) -> None:
@@ -466,9 +455,7 @@ class SpaceIndex:
             self._tail_used = 0
 
     def _add_vectors(self, vectors: Array) -> None:
-        if (
-            len(vectors) >= 4096 and not self._vector_tail_used
-        ):  # a large batch becomes a block of its own
+        if len(vectors) >= 4096 and not self._vector_tail_used:  # a block of its own
             self._vectors.append(vectors)
             return
         used, end = self._vector_tail_used, self._vector_tail_used + len(vectors)
@@ -487,10 +474,8 @@ class SpaceIndex:
             self._tail_used = 0
             return
         if end > len(self._tail["terms"]):
-            self._tail = {
-                name: _resized(array, max(1024, end + end // 2))
-                for name, array in self._tail.items()
-            }
+            capacity = max(1024, end + end // 2)
+            self._tail = {name: _resized(array, capacity) for name, array in self._tail.items()}
         for name, values in new.items():
             self._tail[name][used:end] = values
         self._tail_used = end

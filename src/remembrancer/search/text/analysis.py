@@ -84,19 +84,15 @@ def query_pieces(word: str, number: int) -> list[Piece]:
     A piece of one character has the pairs that contain it too: in Chinese, the index has no single
     characters inside a longer run.
     """
-    pieces, rest = [], 0
-    for start, end in [*_stops(word, number), (len(word), len(word))]:
+    pieces, rest, pattern = [], 0, _stop_pattern(number)
+    stops = [match.span() for match in pattern.finditer(word)] if pattern else []
+    for start, end in [*stops, (len(word), len(word))]:
         if start > rest:
             pieces.append(_piece(word, rest, start, is_stop=False))
         if end > start:
             pieces.append(_piece(word, start, end, is_stop=True))
         rest = end
     return pieces
-
-
-def _stops(word: str, number: int) -> list[tuple[int, int]]:
-    pattern = _stop_pattern(number)
-    return [match.span() for match in pattern.finditer(word)] if pattern else []
 
 
 def _piece(word: str, start: int, end: int, *, is_stop: bool) -> Piece:
@@ -179,10 +175,14 @@ def _analysed(token: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     whole = token.lstrip("-")
     parts = [part for part in _SEPARATOR.split(whole) if part]
     dotted = [name for part in parts for name in part.split(".") if "_" in name]
+    # The path of `path:line`.
+    is_line = len(parts) > 1 and parts[-1].isdigit() and ":" in whole
+    path = [whole.rpartition(":")[0]] if is_line else []
     names = dict.fromkeys(
         name.lower().strip("_")
-        for name in (whole, *_without_line(parts, whole), *parts, *dotted)
-        if _is_name(name, is_option=token.startswith("--"))
+        for name in (whole, *path, *parts, *dotted)
+        if _SIGN.search(name)
+        and (token.startswith("--") or _VERSION.fullmatch(name) or not _PLAIN.fullmatch(name))
     )
     if version := _VERSION.fullmatch(whole.lower()):
         names |= dict.fromkeys((version[1],))
@@ -194,18 +194,6 @@ def _analysed(token: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if len(hump) > 1
     ]
     return tuple(names), tuple(dict.fromkeys(humps))
-
-
-def _without_line(parts: list[str], whole: str) -> list[str]:
-    """Return the path of `path:line`."""
-    is_line = len(parts) > 1 and parts[-1].isdigit() and ":" in whole
-    return [whole.rpartition(":")[0]] if is_line else []
-
-
-def _is_name(name: str, *, is_option: bool) -> bool:
-    if not _SIGN.search(name):
-        return False
-    return bool(is_option or _VERSION.fullmatch(name) or not _PLAIN.fullmatch(name))
 
 
 # --- Cut long texts into passages: at paragraphs, lines, sentences or words ------------------
@@ -285,12 +273,7 @@ def date_in(
     `query_words` are the normalised words of `text`, `candidates` its possible languages.
     """
     if iso := _ISO_DATE.search(text):
-        month = int(iso[2])
-        return (
-            DateHint(int(iso[1]), month, int(iso[3]) if iso[3] else None)
-            if 1 <= month <= 12
-            else None
-        )
+        return _date(iso[1], iso[2], iso[3])
     year = next(
         (int(word) for word in query_words if len(word) == 4 and _YEAR.fullmatch(word)), None
     )
@@ -312,21 +295,14 @@ def date_in(
         )
         if month and not (word == "may" and "May" not in text):
             return DateHint(year, month, next(iter(days), None))
-    if text.isascii():
+    unspaced = None if text.isascii() else _UNSPACED_DATE.search(normalize(text))
+    return _date(unspaced[1] or year, unspaced[2], unspaced[3]) if unspaced else None
+
+
+def _date(year: str | int | None, month: str, day: str | None) -> DateHint | None:
+    if not 1 <= int(month) <= 12:
         return None
-    if unspaced := _UNSPACED_DATE.search(normalize(text)):
-        month = int(unspaced[2])
-        named_year, named_day = unspaced[1], unspaced[3]
-        return (
-            DateHint(
-                int(named_year) if named_year else year,
-                month,
-                int(named_day) if named_day else None,
-            )
-            if 1 <= month <= 12
-            else None
-        )
-    return None
+    return DateHint(int(year) if year else None, int(month), int(day) if day else None)
 
 
 # --- Text to terms: split events into passages with their words, and queries into words with
@@ -410,12 +386,7 @@ MONTH_TERMS = tuple(term(f"month {month}") for month in range(13))
 
 
 def analyze(
-    *,
-    query: str,
-    response: str,
-    topic: str | None,
-    occurred_ms: int,
-    is_machine: bool = False,
+    *, query: str, response: str, topic: str | None, occurred_ms: int, is_machine: bool = False
 ) -> list[Passage]:
     """Return the passages of an event in order; at least one.
 
@@ -463,15 +434,8 @@ def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[P
             | (UNVERIFIED if side == QUERY and disclaims(passage) else 0)
         )
         embedded = f"{speaker_match[1]}: {passage}" if place and speaker_match else passage
-        yield Passage(
-            side,
-            language.number,
-            flags,
-            term(" ".join(speaker)) if speaker else 0,
-            length,
-            counts,
-            embedded.strip(),
-        )
+        name = term(" ".join(speaker)) if speaker else 0
+        yield Passage(side, language.number, flags, name, length, counts, embedded.strip())
 
 
 def _identifier_terms(text: str, language: Language) -> Iterator[int]:
@@ -637,19 +601,14 @@ def _word(word: str, original: str, languages: tuple[int, ...]) -> QueryWord:
     terms: dict[int, float] = {}
     in_pairs = not word.isascii() and bool(UNSPACED.search(word))
     if in_pairs:
-        pairs = character_pairs(word)
-        terms = {term(pair): 1.0 for pair in pairs}
+        terms = {term(pair): 1.0 for pair in character_pairs(word)}
     elif not word.isascii() and HANGUL.search(word):
         terms = {term(pair): PIECE_WEIGHT for pair in character_pairs(word)} | {term(word): 1.0}
     else:
-        for language in candidates:
-            if language.compounds:
-                terms |= (
-                    {term(f"+{stem(word, language.number)}"): PIECE_WEIGHT}
-                    if len(word) >= PIECE_CHARACTERS_MIN
-                    else {}
-                )
-                terms |= {term(piece): PIECE_WEIGHT for piece in _pieces(word, language.number)}
+        for language in (one for one in candidates if one.compounds):
+            if len(word) >= PIECE_CHARACTERS_MIN:
+                terms[term(f"+{stem(word, language.number)}")] = PIECE_WEIGHT
+            terms |= {term(piece): PIECE_WEIGHT for piece in _pieces(word, language.number)}
         terms |= {term(stem(word, language.number)): 1.0 for language in candidates}
     month = next(
         (language.months[word] for language in candidates if word in language.months), None
@@ -702,16 +661,14 @@ def contains(text: str, phrase: str) -> bool:
     start = haystack.find(needle)
     while start >= 0:
         end = start + len(needle)
-        if _is_boundary(haystack, start, needle[0], -1) and _is_boundary(
-            haystack, end, needle[-1], 0
-        ):
+        is_begun = _is_boundary(haystack, start - 1, needle[0])
+        if is_begun and _is_boundary(haystack, end, needle[-1]):
             return True
         start = haystack.find(needle, start + 1)
     return False
 
 
-def _is_boundary(text: str, place: int, own: str, step: int) -> bool:
-    at = place + step
+def _is_boundary(text: str, at: int, own: str) -> bool:
     if not 0 <= at < len(text):
         return True
     other = text[at]
