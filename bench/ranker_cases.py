@@ -200,7 +200,7 @@ def _case(
         set=name,
         conversation=own.name,
         kind=question.kind or str(question.category),
-        features=result.features.rows[order],
+        features=result.features[order],
         answers=np.array(answers, "i2"),
         evidence=len(evidence),
         signs=result.evidence(),

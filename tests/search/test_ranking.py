@@ -107,7 +107,7 @@ def test_speaker_named_in_the_query_is_a_feature():
     view = space("Ada: I like jazz", "Bob: I like jazz")
     hit = ranking(view, "What does Bob like, jazz?")
 
-    assert hit.features.rows[:, FEATURES.index("speaker")].tolist() == [0.0, 1.0]
+    assert hit.features[:, FEATURES.index("speaker")].tolist() == [0.0, 1.0]
 
 
 def test_reasons_name_signal_rank_and_value():
@@ -137,7 +137,7 @@ def test_weights_exist_for_every_embedder():
 def test_contributions_of_features_sum_to_the_score():
     view = space(*(f"note {n} about tea, milk and topic{n % 3}" for n in range(20)))
     hit = ranking(view, "tea about topic2")
-    features = hit.features.rows[5]
+    features = hit.features[5]
 
     adds = RANKER.contributions(features)
     score = float(RANKER(features[None, :])[0])

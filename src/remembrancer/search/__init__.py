@@ -29,7 +29,6 @@ from .ranking import (
     Known,
     Ranker,
     Ranking,
-    Reason,
     Successor,
     load_ranker,
     load_succession,

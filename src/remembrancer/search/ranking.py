@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from hashlib import blake2b
 from importlib import resources
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -183,18 +183,15 @@ class WordMatches(NamedTuple):
     share: Array  # (W,) of the query's idf mass: sums to 1
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
-    """The features of C candidates, and what the other steps need of the same computation."""
+def features_of(
+    ranking: Ranking, pool: PoolEvents, places: Array
+) -> tuple[Array, WordMatches | None]:
+    """Return the features of some events of a pool, (C, len(FEATURES)) f4; `places` (C,) ascend.
 
-    rows: Array  # (C, len(FEATURES)) f4
-    words: WordMatches | None  # None if the query has no word
-
-
-def features_of(ranking: Ranking, pool: PoolEvents, places: Array) -> Features:
-    """Return the features of some events of a pool; `places` (C,) ascend."""
+    And which of the query's words the events have; None if it has no word.
+    """
     if not len(places):
-        return Features(np.zeros((0, len(FEATURES)), "f4"), None)
+        return np.zeros((0, len(FEATURES)), "f4"), None
     view, matched = ranking.view, None
     question, lexical = ranking.question, ranking.lexical
     matches = lexical.matches
@@ -230,7 +227,7 @@ def features_of(ranking: Ranking, pool: PoolEvents, places: Array) -> Features:
     moment = question.moment
     if moment is not None and moment.month is not None:
         columns[10] = nearness_to(view["occurred_ms"][pool.parts[pool.firsts[places]]], moment)
-    return Features(columns.T, matched)
+    return columns.T, matched
 
 
 # --- Whether a later statement takes the place of an earlier one -----------------------------
@@ -265,8 +262,7 @@ class Succession:
 def load_succession(name: str) -> Succession | None:
     """Load the regression for the vectors of an embedder; None for one that has none."""
     rows = json.loads(resources.files(__package__).joinpath("succession.json").read_text("utf-8"))
-    row = rows.get(name.partition("/")[0])
-    if row is None:
+    if (row := rows.get(name.partition("/")[0])) is None:
         return None
     both, later, earlier = (np.array(row[key], "f4") for key in ("both", "later", "earlier"))
     return Succession(both, later, earlier, row["offset"])
@@ -285,14 +281,6 @@ EVIDENCE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Logistic curves from scores to chances; each row ends with the offset."""
-
-    answerable: Array  # (len(EVIDENCE) + 1,)
-    hit: Array  # (3,): log of the share of the score, log odds of `answerable`, offset
-
-
 @dataclass(frozen=True)
 class Ranker:
     """Plain fusion (`prior` times `best`) plus T complete binary trees of depth D.
@@ -306,7 +294,11 @@ class Ranker:
     feature: Array  # (T, 2 ** D - 1) i8
     threshold: Array  # (T, 2 ** D - 1) f4
     value: Array  # (T, 2 ** (D + 1) - 1) f4: the leaves come last; of inner nodes, their mean
-    calibration: Calibration
+    # Logistic curves from scores to chances, which end with the offset: of `answerable`, from the
+    # evidence, (len(EVIDENCE) + 1,), and of a hit, from the log of the share of its score and the
+    # log odds of `answerable`, (3,).
+    answerable: Array
+    hit: Array
     succession: Succession | None = None
 
     def __call__(self, features: Array) -> Array:
@@ -379,7 +371,7 @@ class Ranker:
 
     def answerable_odds(self, evidence: Array) -> float:
         """Return the log odds that any event answers a query, from its `Ranking.evidence`."""
-        *weights, offset = self.calibration.answerable.tolist()
+        *weights, offset = self.answerable.tolist()
         return float(np.dot(weights, evidence)) + float(offset)
 
     def chances(self, scores: Array, among: Array, answerable_odds: float) -> Array:
@@ -389,7 +381,7 @@ class Ranker:
         """
         peak = float(among.max())
         log_sum = peak + math.log(float(np.exp(among - peak).sum()))
-        by_share, by_answerable, offset = self.calibration.hit.tolist()
+        by_share, by_answerable, offset = self.hit.tolist()
         odds = by_share * (scores - log_sum) + by_answerable * answerable_odds + offset
         chances: Array = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
         return chances
@@ -430,16 +422,14 @@ def ranker_of(row: Mapping[str, Any]) -> Ranker:
     """Read a ranker from its parameters. Raises ValueError if it was trained on other features."""
     if tuple(row["features"]) != FEATURES:
         raise ValueError("ranker.json was trained on other features; run bench/train_ranker.py")
-    calibration = Calibration(
-        *(np.array(row["calibration"][key], "f8") for key in ("answerable", "hit"))
-    )
-    trees = row["trees"]
+    trees, curves = row["trees"], row["calibration"]
     return Ranker(
         prior=float(row["prior"]),
         feature=np.array(trees["feature"], "i8"),
         threshold=np.array(trees["threshold"], "f4"),
         value=np.array(trees["value"], "f4"),
-        calibration=calibration,
+        answerable=np.array(curves["answerable"], "f8"),
+        hit=np.array(curves["hit"], "f8"),
     )
 
 
@@ -471,18 +461,11 @@ QUOTED_WORDS_MIN = 6
 QUOTED_COVERAGE_MIN = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class Decay:
-    """Cost of the age of a turn: half of AGE_COST after one half-life, at most AGE_COST."""
+class Decay(NamedTuple):
+    """The age of turns costs half of AGE_COST after one half-life, at most AGE_COST."""
 
     now_ms: int
     half_life_ms: int
-
-    def cost(self, occurred_ms: Array) -> Array:
-        """Return the cost (E,) of turns by the time they occurred; 0 for turns to come."""
-        age = np.maximum(self.now_ms - occurred_ms, 0) / self.half_life_ms
-        cost: Array = (AGE_COST * (1 - np.exp2(-age))).astype("f4")
-        return cost
 
 
 class Successor(NamedTuple):
@@ -581,8 +564,6 @@ def said_again(
 
 # --- Rank the events of a view for a query ---------------------------------------------------
 
-Reason: TypeAlias = tuple[str, int | None, float]  # signal, rank by it or None, value
-
 # The ranker scores a pool: the events of the most promising parts, or all of a small space.
 POOL_PARTS_MAX = 4096
 # A part matches if it has this share of the query's words, or this cosine.
@@ -650,8 +631,9 @@ class Ranking:
     def _describe(self, pool: Array) -> None:
         """Score the events of a pool, all allowed parts of each, by how they match."""
         self.pool, self.pool_events = pool, PoolEvents(self, pool)
-        self.features = features_of(self, self.pool_events, self.pool_events.candidates)
-        self.match = self.ranker(self.features.rows)  # (C,) of the candidates
+        candidates = self.pool_events.candidates
+        self.features, self.words = features_of(self, self.pool_events, candidates)
+        self.match = self.ranker(self.features)  # (C,) of the candidates
         # The log odds that any event answers the query.
         self.odds = self.ranker.answerable_odds(self.evidence())
 
@@ -689,10 +671,9 @@ class Ranking:
             rows[:, self.notices[parts]] = 0
         return rows
 
-    def base_of(self, parts: Array) -> Array:
+    def base_of(self, parts: Array) -> Any:
         """Return the scores of some parts by words and vector: 0..1, float32; 0 for notices."""
-        base: Array = self.rows_of(parts)[2]
-        return base
+        return self.rows_of(parts)[2]
 
     def _pool(self) -> Array:
         if self._is_whole and self.view.size > POOL_PARTS_MAX:
@@ -771,13 +752,10 @@ class Ranking:
             best = (scores.total >= scores.total[best].min()).nonzero()[0]
         best = best[(-scores.total[best]).argsort(kind="stable")][:most]
         totals, events = scores.total[best], scores.events
-        columns = (
-            events.numbers[best],
-            self.ranker.chances(totals, scores.total, self.odds),
-            events.parts[events.places_of_best[best]],
-            totals,
-        )
-        return [RankedEvent(*one) for one in zip(*(each.tolist() for each in columns), strict=True)]
+        chances = self.ranker.chances(totals, scores.total, self.odds)
+        parts = events.parts[events.places_of_best[best]]
+        columns = (one.tolist() for one in (events.numbers[best], chances, parts, totals))
+        return [RankedEvent(*one) for one in zip(*columns, strict=True)]
 
     def answerable(self, vector: Array | None = None, embedder: str = "none") -> float:
         """Return how likely it is that any event answers the query: 0..1.
@@ -798,7 +776,7 @@ class Ranking:
 
     def evidence(self) -> Array:
         """Return what tells whether any event answers the query: (len(EVIDENCE),)."""
-        rows = self.features.rows
+        rows = self.features
         if not len(rows):
             return np.zeros(len(EVIDENCE))
         own = self.pool if self.notices is None else self.pool[~self.notices[self.pool]]
@@ -863,7 +841,10 @@ class Ranking:
         if known.elsewhere is not None:
             yield "project", -ELSEWHERE_COST * known.elsewhere[pool.numbers]
         if known.decay is not None:
-            yield "age", -known.decay.cost(self.view["occurred_ms"][self.pool[pool.firsts]])
+            now_ms, half_life_ms = known.decay
+            occurred_ms = self.view["occurred_ms"][self.pool[pool.firsts]]
+            age = np.maximum(now_ms - occurred_ms, 0) / half_life_ms  # 0 for turns to come
+            yield "age", -(AGE_COST * (1 - np.exp2(-age))).astype("f4")
 
     def _compared(self, scores: Scores, known: Known, changes: Mapping[int, Successor]) -> Scores:
         """Return the scores with what the best events say of each other.
@@ -899,11 +880,7 @@ class Ranking:
         return Scores(scores.events, adjustments, total + won - lost, outdated)
 
     def _exchanged(
-        self,
-        events: PoolEvents,
-        total: Array,
-        hints: Mapping[int, int],
-        elsewhere: Array | None,
+        self, events: PoolEvents, total: Array, hints: Mapping[int, int], elsewhere: Array | None
     ) -> tuple[Array, Array, dict[int, int]]:
         """Return what events gain from earlier ones that score higher, what those lose, each (E,),
         and which of those are outdated.
@@ -916,7 +893,7 @@ class Ranking:
         of_candidates = total[events.candidates]
         chosen = np.sort(_best_places(of_candidates, COMPARED_MAX))
         places, own = events.candidates[chosen], of_candidates[chosen]
-        matched, numbers = self.features.words, events.numbers[places]
+        matched, numbers = self.words, events.numbers[places]
         if matched is not None:
             matched = matched._replace(has=matched.has[:, chosen])
         newer = np.array([hints.get(one, -1) for one in numbers.tolist()])
@@ -929,9 +906,8 @@ class Ranking:
         exchanged = sure * np.maximum(own[:, None] - own, 0)
         gains[places], costs[places] = exchanged.max(axis=0), exchanged.max(axis=1)
         outdated = (sure.max(axis=1) >= OUTDATED_MIN).nonzero()[0]
-        successors = sure[outdated].argmax(axis=1)
-        pairs = zip(numbers[outdated].tolist(), numbers[successors].tolist(), strict=True)
-        return gains, costs, dict(pairs)
+        successors = numbers[sure[outdated].argmax(axis=1)].tolist()
+        return gains, costs, dict(zip(numbers[outdated].tolist(), successors, strict=True))
 
     def feature_values(self, event: int) -> list[tuple[str, float, int, float]]:
         """Return every feature of an event of the pool, in the order of FEATURES.
@@ -946,11 +922,11 @@ class Ranking:
 
     def _row(self, event: int) -> tuple[Array, Array]:
         """Return the features of an event of the pool, and those of the candidates."""
-        pool, rows = self.pool_events, self.features.rows
+        pool, rows = self.pool_events, self.features
         place = int(pool.numbers.searchsorted(event))
         at = int(pool.candidates.searchsorted(place))
         if at == len(rows) or pool.candidates[at] != place:  # a lift made it a hit
-            return features_of(self, pool, np.array([place])).rows[0], rows
+            return features_of(self, pool, np.array([place]))[0][0], rows
         return rows[at], rows
 
     def neighbour_of(self, part: int, column: str) -> int | None:
@@ -1020,14 +996,17 @@ class Ranking:
             first -= 1
         return int(side[part]), part - first
 
-    def reasons(self, event: int, part: int) -> list[Reason]:
-        """Return the strongest signals of an event of the pool; `part` is its best part."""
+    def reasons(self, event: int, part: int) -> list[tuple[str, int | None, float]]:
+        """Return the strongest signals of an event of the pool; `part` is its best part.
+
+        Each with the rank by it, if it has one, and its value.
+        """
         row = dict(zip(FEATURES, self._row(event)[0].tolist(), strict=True))
         pool = self.pool_events
         signals = pool.rows[:2]
         own = signals[:, pool.parts.searchsorted(part), None]
         by_text, by_cosine = ((signals > own).sum(axis=1) + 1).tolist()
-        reasons: list[Reason] = []
+        reasons: list[tuple[str, int | None, float]] = []
         if row["text"] > 0:
             reasons.append(("text", by_text, row["text"]))
         if self.cosine_of(part) > 0:

@@ -74,41 +74,29 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
 
 def _explanation(outcome: Search) -> Explanation:
     answer, ranking = outcome.answer, outcome.ranking
-    stages = [Stage(stage=name, ms=round(ms, 3)) for name, ms in outcome.stages.ms.items()]
-    common: dict[str, Any] = {
+    values: dict[str, Any] = {
         "shared_cubes": answer.shared_cubes,
         "facts": answer.facts,
         "instructions": answer.instructions,
         "summaries": answer.summaries,
         "focus_missing": answer.focus_missing,
         "help_hits": answer.help_hits,
-        "stages": stages,
+        "total_hits": answer.total_hits,
+        "answerable": answer.answerable,
+        "stages": [Stage(stage=name, ms=round(ms, 3)) for name, ms in outcome.stages.ms.items()],
     }
     if ranking is None:
-        no_counts = SearchedCounts(events=0, passages=0, in_time=0, ranked=0, matches=0)
-        return Explanation(
-            hits=[],
-            total_hits=0,
-            start_score=0.0,
-            words=[],
-            vector_text="",
-            looked=no_counts,
-            left_out=[],
-            **common,
-        )
+        looked = SearchedCounts(events=0, passages=0, in_time=0, ranked=0, matches=0)
+        nothing: dict[str, Any] = {"hits": [], "words": [], "left_out": [], "vector_text": ""}
+        return Explanation(start_score=0.0, looked=looked, **nothing, **values)
     scores = ranking.scores(outcome.known)
     explained = zip(answer.hits, outcome.ranked_hits, strict=True)
+    has_vectors = bool(outcome.context.layout.dimensions)
     return Explanation(
         hits=[_hit(outcome, ranking, scores, *one) for one in explained],
-        total_hits=answer.total_hits,
         start_score=round(ranking.ranker.start, 4),
         words=list(_words(ranking)),
-        vector_text=(
-            embedding_text(ranking.view, ranking.question)
-            if outcome.context.layout.dimensions
-            else ""
-        ),
-        answerable=answer.answerable,
+        vector_text=embedding_text(ranking.view, ranking.question) if has_vectors else "",
         looked=SearchedCounts(
             events=ranking.view.events,
             passages=ranking.view.alive_parts,
@@ -117,7 +105,7 @@ def _explanation(outcome: Search) -> Explanation:
             matches=int(ranking.matches.sum()),
         ),
         left_out=list(_near_misses(outcome, ranking, scores)),
-        **common,
+        **values,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations, cycle, pairwise
 from typing import Any
 
@@ -113,22 +114,16 @@ def advance_index(context: Context) -> bool:
         if embedder == NEVER:
             return None, None, []
         behind = tx.one_or_none(SQL.behind, embedder=embedder, least=least, slack=min(SLACK, least))
-        return (
-            behind,
-            tx.one_or_none(SQL.unlinked, embedder=embedder, parts=EXACT_PARTS_MAX),
-            tx.all(SQL.orphaned),
-        )
+        unlinked = tx.one_or_none(SQL.unlinked, embedder=embedder, parts=EXACT_PARTS_MAX)
+        return behind, unlinked, tx.all(SQL.orphaned)
 
     behind, unlinked, orphaned = context.store.read(find_work)
     for index in orphaned:
         context.store.run_outside_transaction(f'drop index concurrently if exists "{index.name}"')
     if behind is not None:
+        step = partial(_index_next, context, space_id=behind.id)
         # Not flushed: a step that a power cut loses is done again.
-        context.store.write(
-            lambda tx: _index_next(context, tx, behind.id),
-            account_id=behind.account_id,
-            flush=False,
-        )
+        context.store.write(step, account_id=behind.account_id, flush=False)
         return True
     return unlinked is not None and build_vector_index(context, unlinked)
 
@@ -149,13 +144,8 @@ def _index_next(context: Context, tx: Transaction, space_id: int) -> None:
     end = tx.one(SPACES.space_by_id, id=space_id).events_made
     new_rows = {"low": row_id(space_id, indexed.filled_to), "high": row_id(space_id, end)}
     rows = tx.all(SQL.rows_from, most=BATCH, **numbers, **new_rows)
-    _store_batch(
-        context,
-        tx,
-        space_id,
-        rows,
-        filled_to=number_of(rows[-1].id) + 1 if len(rows) == BATCH else end,
-    )
+    filled_to = number_of(rows[-1].id) + 1 if len(rows) == BATCH else end
+    _store_batch(context, tx, space_id, rows, filled_to)
 
 
 def rebuild(context: Context, tx: Transaction, space_id: int, events: Sequence[int]) -> None:
@@ -163,35 +153,20 @@ def rebuild(context: Context, tx: Transaction, space_id: int, events: Sequence[i
 
     `events` are row ids.
     """
-    numbers = context.embedder_numbers(tx)
-    of_space = {"space_id": space_id}
-    indexed = (
-        tx.one_or_none(SQL.indexed_by, embedder=numbers["embedder"], **of_space)
-        if context.store.supports_vector_search
-        else None
-    )
-    stale = [
-        event for event in events if indexed is not None and number_of(event) < indexed.filled_to
-    ]
-    if indexed is None or not stale:
+    if not context.store.supports_vector_search:
         return
-    tx.run(ERASE.erase_search, **of_space, numbers=[number_of(event) for event in stale])
-    _store_batch(
-        context,
-        tx,
-        space_id,
-        tx.all(SQL.rows, ids=stale, **numbers),
-        filled_to=indexed.filled_to,
-    )
+    numbers, of_space = context.embedder_numbers(tx), {"space_id": space_id}
+    indexed = tx.one_or_none(SQL.indexed_by, embedder=numbers["embedder"], **of_space)
+    filled_to = 0 if indexed is None else indexed.filled_to
+    stale = [event for event in events if number_of(event) < filled_to]
+    if stale:
+        tx.run(ERASE.erase_search, **of_space, numbers=[number_of(event) for event in stale])
+        rows = tx.all(SQL.rows, ids=stale, **numbers)
+        _store_batch(context, tx, space_id, rows, filled_to)
 
 
 def _store_batch(
-    context: Context,
-    tx: Transaction,
-    space_id: int,
-    rows: Sequence[Row],
-    *,
-    filled_to: int,
+    context: Context, tx: Transaction, space_id: int, rows: Sequence[Row], filled_to: int
 ) -> None:
     """Store the index entries of events, and update the statistics of the space."""
     of_space = {"space_id": space_id}
@@ -200,13 +175,9 @@ def _store_batch(
         batch = batch_of(context, tx, space_id, rows)
         statistics.add(batch)
         _store_parts(tx, of_space, batch, context.layout.width)
-        terms, counts = np.unique(batch.term, return_counts=True)
-        tx.run(
-            SQL.count_terms,
-            terms=[prefixed(space_id, term) for term in terms.tolist()],
-            counts=counts.tolist(),
-            **of_space,
-        )
+        numbers, counts = np.unique(batch.term, return_counts=True)
+        terms = [prefixed(space_id, term) for term in numbers.tolist()]
+        tx.run(SQL.count_terms, terms=terms, counts=counts.tolist(), **of_space)
     tx.run(
         SQL.count_space,
         filled_to=filled_to,
@@ -277,11 +248,7 @@ def build_vector_index(context: Context, space: Row) -> bool:
             f" where space_id = {space.space_id}",
             memory_bytes=memory,
         )
-    of_space = {
-        "account_id": space.account_id,
-        "space_id": space.space_id,
-        "embedder": space.embedder,
-    }
+    of_space = {name: getattr(space, name) for name in ("account_id", "space_id", "embedder")}
     context.store.write(lambda tx: tx.run(SQL.note_linked, **of_space))
     return True
 

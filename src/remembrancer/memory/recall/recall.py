@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from time import perf_counter
@@ -88,15 +88,6 @@ class StageTimer:
         now = perf_counter()
         self.ms[stage] = (now - self.last) * 1000
         self.last = now
-
-
-@dataclass(frozen=True, slots=True)
-class FocusMatches:
-    """The events that contain focus words."""
-
-    lifts: dict[int, float]  # event number -> score to add
-    counts: dict[int, int]  # event number -> number of focus words in it
-    missing: list[str]  # focus words that no event contains
 
 
 def within_budget(answer: MemoryAnswer, tokens_max: int) -> MemoryAnswer:
@@ -189,26 +180,16 @@ def with_reranker(hits: Sequence[Hit], scores: npt.ArrayLike) -> list[Hit]:
     chances = np.clip([hit.score for hit in hits], 1e-4, 1 - 1e-4)
     fast = np.log(chances / (1 - chances))
     odds = fast + fast.std() * RERANKER_SHARE / (1 - RERANKER_SHARE) * slow
-    ranks = np.empty(len(hits), int)
-    ranks[np.argsort(-np.asarray(scores), kind="stable")] = np.arange(1, len(hits) + 1)
+    ranks = np.argsort(np.argsort(-np.asarray(scores), kind="stable"), kind="stable") + 1
     share = np.asarray(scores, np.float64) - np.min(scores)
     share /= share.max() or 1.0
-    return [
-        hits[place].model_copy(
-            update={
-                "score": round(float(1 / (1 + np.exp(-odds[place]))), 4),
-                "why": [
-                    *hits[place].why,
-                    Signal(
-                        signal="reranked",
-                        rank=int(ranks[place]),
-                        value=round(float(share[place]), 4),
-                    ),
-                ],
-            }
-        )
-        for place in np.argsort(-odds, kind="stable").tolist()
-    ]
+    result = []
+    for place in np.argsort(-odds, kind="stable").tolist():
+        rank, value = int(ranks[place]), round(float(share[place]), 4)
+        why = [*hits[place].why, Signal(signal="reranked", rank=rank, value=value)]
+        score = round(float(1 / (1 + np.exp(-odds[place]))), 4)
+        result.append(hits[place].model_copy(update={"score": score, "why": why}))
+    return result
 
 
 # --- Search one's own memory together with that of teams, in one answer ----------------------
@@ -249,14 +230,14 @@ def with_authors(context: Context, member: Caller, answer: MemoryAnswer) -> Memo
     assert member.member is not None
     memory = MemoryName(team_id=member.member.team_id, team=member.member.team_name)
 
-    def read(tx: Transaction) -> tuple[dict[str, Author], dict[str, Author]]:
+    def read(tx: Transaction) -> dict[str, Author]:
         events = [hit.event_id for hit in answer.hits]
         events += [one.event_id for one in answer.instructions if one.event_id]
-        facts = [fact.fact_id for fact in answer.facts]
-        return authors_of_events(tx, events), authors_of_facts(tx, facts)
+        of_facts = authors_of_facts(tx, [fact.fact_id for fact in answer.facts])
+        return authors_of_events(tx, events) | of_facts
 
-    events, facts = context.store.read(read, account_id=member.account_id)
-    return with_memory(answer, memory, {**events, **facts})
+    authors = context.store.read(read, account_id=member.account_id)
+    return with_memory(answer, memory, authors)
 
 
 def with_memory(
@@ -273,14 +254,13 @@ def with_memory(
         place = memory if author is None else memory.model_copy(update={"author": author})
         return part.model_copy(update={"memory": place})
 
-    return answer.model_copy(
-        update={
-            "hits": [signed(hit, hit.event_id) for hit in answer.hits],
-            "facts": [signed(fact, fact.fact_id) for fact in answer.facts],
-            "instructions": [signed(one, one.event_id) for one in answer.instructions],
-            "summaries": [signed(one, None) for one in answer.summaries],
-        }
-    )
+    parts = {
+        "hits": [signed(hit, hit.event_id) for hit in answer.hits],
+        "facts": [signed(fact, fact.fact_id) for fact in answer.facts],
+        "instructions": [signed(one, one.event_id) for one in answer.instructions],
+        "summaries": [signed(one, None) for one in answer.summaries],
+    }
+    return answer.model_copy(update=parts)
 
 
 def _merged(query: MemoryQuery, answers: Sequence[MemoryAnswer]) -> MemoryAnswer:
@@ -298,11 +278,8 @@ def _merged(query: MemoryQuery, answers: Sequence[MemoryAnswer]) -> MemoryAnswer
         for part in instructions
         if place < len(part)
     ]
-    missing = [
-        word
-        for word in query.focus_words
-        if all(word in (answer.focus_missing or ()) for answer in answers)
-    ]
+    found = [set(query.focus_words) - set(one.focus_missing or ()) for one in answers]
+    missing = [word for word in query.focus_words if word not in set().union(*found)]
     merged = answers[0].model_copy(
         update={
             "hits": best("hits", query.top_k),
@@ -367,11 +344,8 @@ def recall(
     to_record = SearchToRecord(user_id=user_id, query=query, space=outcome.space, answer=answer)
     if not counts:
         # Without a counted search, the session cannot cite.
-        may_cite = (
-            bool(citable_events(answer) and answer.step)
-            and not caller.read_only
-            and caller.has_protocol
-        )
+        may_write = caller.has_protocol and not caller.read_only
+        may_cite = may_write and bool(citable_events(answer) and answer.step)
         if may_cite or not is_known_user:
             record_read(context, caller, to_record, may_cite=may_cite)
         if not caller.has_protocol:
@@ -421,7 +395,9 @@ class Search:
     space: Row | None = None  # as returned by `search_space`; None: there is none
     space_id: int = 0  # its row id
     ranking: Ranking | None = None
-    focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
+    focus_lifts: dict[int, float] = field(default_factory=dict)  # event -> score to add
+    focus_counts: dict[int, int] = field(default_factory=dict)  # event -> focus words in it
+    focus_missing: list[str] = field(default_factory=list)  # focus words that no event contains
     layers: LayerHits = field(default_factory=LayerHits)
     known: Known = field(default_factory=Known)
     changes: TurnChanges | None = None  # None: there are none in the space
@@ -441,7 +417,7 @@ class Search:
         if self.space is None:
             self.question = parse_query(query.query_text)
             self.vector = self.context.query_vectors(self.question.text)
-            self.focus.missing.extend(query.focus_words)
+            self.focus_missing = list(query.focus_words)
         else:
             self.space_id = self.space.id
             self._rank(self.space, as_of_ms)
@@ -471,8 +447,7 @@ class Search:
         )
         self.stages.end("layers")
         if query.focus_words:
-            named = zip(query.focus_words, phrases, strict=True)
-            self.focus = _focus(tx, space.id, ranking, named)
+            self._find_focus(ranking, phrases)
         self.stages.end("focus")
         if space.newest_change is not None:
             self.changes = TurnChanges(tx, space.id, as_of_ms)
@@ -481,7 +456,7 @@ class Search:
             decay = Decay(context.clock() if as_of_ms is None else as_of_ms, days * DAY_MS)
         has_unverified = ranking.view.flags & UNVERIFIED > 0
         self.known = Known(
-            focus=self.focus.lifts,
+            focus=self.focus_lifts,
             summary=self.layers.lifts,
             decay=decay,
             asks_history=self.layers.asks_history,
@@ -490,7 +465,7 @@ class Search:
             changes=None if self.changes is None else self.changes.of,
         )
         self.answerable = round(ranking.answerable(self.vector, context.embedder.name), 4)
-        may_answer = self.answerable >= query.min_answerable or bool(self.focus.lifts)
+        may_answer = self.answerable >= query.min_answerable or bool(self.focus_lifts)
         if "events" in (query.layers or LAYERS) and may_answer:
             self.ranked_hits = ranking.ranked(self.known, query.top_k + SPARE_HITS)
         self.stages.end("ranking")
@@ -517,6 +492,33 @@ class Search:
         ranking = Ranking(view, terms.question, lexical, cosine, ranker, among=among)
         stages.end("fusion")
         return ranking, terms.phrases
+
+    def _find_focus(self, ranking: Ranking, phrases: Sequence[ParsedQuery]) -> None:
+        """Find the events that contain the focus words; the rarer one is, the more it lifts."""
+        for phrase, parsed in zip(self.query.focus_words, phrases, strict=True):
+            candidates = ranking.focus_candidates(parsed).tolist()
+            events = self._events_with(phrase, candidates)
+            if not events:
+                self.focus_missing.append(phrase)
+            common = len(candidates) if parsed.required else len(events)
+            rarity = max(1 - common / max(ranking.view.events, 1), 0.0)
+            lift = FOCUS_LIFT[0] + (FOCUS_LIFT[1] - FOCUS_LIFT[0]) * rarity
+            for event in events:
+                self.focus_lifts[event] = self.focus_lifts.get(event, 0.0) + lift
+                self.focus_counts[event] = self.focus_counts.get(event, 0) + 1
+
+    def _events_with(self, phrase: str, candidates: list[int]) -> list[int]:
+        matches: list[int] = []
+        for place in range(0, min(len(candidates), FOCUS_SEARCHED_MAX), FOCUS_READ_AT_ONCE):
+            if matches and place >= FOCUS_CHECKED_MAX:
+                break
+            events = candidates[place : place + FOCUS_READ_AT_ONCE]
+            rows = rows_of(self.tx, self.space_id, events)
+            for event in (one for one in events if one in rows):
+                texts = (rows[event].query, rows[event].response, rows[event].topic or "")
+                if any(contains(text, phrase) for text in texts):
+                    matches.append(event)
+        return matches
 
     def _passing(self, space: Row, view: IndexView) -> Any:
         """Return which parts of a view are in the period and pass the filters; None: all."""
@@ -565,8 +567,8 @@ class Search:
             {"signal": name, "rank": rank, "value": round(value, 4)}
             for name, rank, value in ranking.reasons(one.event, one.part)
         ]
-        if one.event in self.focus.counts:
-            why.insert(0, {"signal": "focus", "value": float(self.focus.counts[one.event])})
+        if one.event in self.focus_counts:
+            why.insert(0, {"signal": "focus", "value": float(self.focus_counts[one.event])})
         if one.event in self.known.summary:
             why.append({"signal": "summary", "value": self.known.summary[one.event]})
         if row.flags:
@@ -627,7 +629,7 @@ class Search:
             step=0 if self.space is None else self.space.step or 0,
             answerable=self.answerable,
             total_hits=max(matching, len(hits)),
-            focus_missing=self.focus.missing or None,
+            focus_missing=self.focus_missing or None,
             help_hits=help_for(self.query.query_text) or None,
         )
         if self.query.max_tokens is None:
@@ -635,37 +637,3 @@ class Search:
         answer = within_budget(answer, self.query.max_tokens)
         self.ranked_hits = self.ranked_hits[: len(answer.hits)]
         return answer
-
-
-def _focus(
-    tx: Transaction, space_id: int, ranking: Ranking, phrases: Iterable[tuple[str, ParsedQuery]]
-) -> FocusMatches:
-    lifts: dict[int, float] = {}
-    counts: dict[int, int] = {}
-    missing = []
-    for phrase, parsed in phrases:
-        candidates = ranking.focus_candidates(parsed)
-        matches = _events_with(tx, space_id, candidates.tolist(), phrase)
-        if not matches:
-            missing.append(phrase)
-        common = len(candidates) if parsed.required else len(matches)
-        rarity = max(1 - common / max(ranking.view.events, 1), 0.0)
-        for event in matches:
-            lift = FOCUS_LIFT[0] + (FOCUS_LIFT[1] - FOCUS_LIFT[0]) * rarity
-            lifts[event] = lifts.get(event, 0.0) + lift
-            counts[event] = counts.get(event, 0) + 1
-    return FocusMatches(lifts, counts, missing)
-
-
-def _events_with(tx: Transaction, space_id: int, candidates: list[int], phrase: str) -> list[int]:
-    matches: list[int] = []
-    for place in range(0, min(len(candidates), FOCUS_SEARCHED_MAX), FOCUS_READ_AT_ONCE):
-        if matches and place >= FOCUS_CHECKED_MAX:
-            break
-        events = candidates[place : place + FOCUS_READ_AT_ONCE]
-        rows = rows_of(tx, space_id, events)
-        for event in (one for one in events if one in rows):
-            texts = (rows[event].query, rows[event].response, rows[event].topic or "")
-            if any(contains(text, phrase) for text in texts):
-                matches.append(event)
-    return matches

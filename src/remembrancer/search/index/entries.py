@@ -103,7 +103,12 @@ def index_entries(
     EmbedderUnavailable.
     """
     analyses = [_analysis(turn) for turn in turns]
-    texts = [_embedded_text(part.text) for one in analyses for part in one[0]]
+    passages = [part.text for parts, _, _ in analyses for part in parts]
+    # Of a very long one the beginning: a vector of so much text says little, and embedding it takes
+    # most of the time of a large turn. Only those of texts beyond 64 usual ones are that long.
+    texts = [
+        one[:LONG_PASSAGE_CHARACTERS] if len(one) > CHARACTERS_MAX else one for one in passages
+    ]
     by, vectors, spoken = analysis_id(embedder), None, None
     # In one batch: a few texts more cost little, because the weights are read once for all.
     beside = [one.text for turn in turns for one in turn.spoken]
@@ -140,29 +145,13 @@ def index_entries(
     return entries
 
 
-def _embedded_text(passage: str) -> str:
-    """Return the part of a passage that its vector is of: the beginning of a very long one.
-
-    A vector of so much text says little, and embedding it takes most of the time of a large turn.
-    """
-    is_long = len(passage) > CHARACTERS_MAX  # only those of texts beyond 64 usual ones
-    return passage[:LONG_PASSAGE_CHARACTERS] if is_long else passage
-
-
 def _analysis(turn: EventText) -> tuple[list[Passage], tuple[str, ...], Twin | None]:
     """Return the passages of an event, its flags, and what it shares with near duplicates."""
     is_machine = is_machine_turn(turn.query, turn.response)
-    parts = analyze(
-        query=turn.query,
-        response=turn.response,
-        topic=turn.topic,
-        occurred_ms=turn.occurred_ms,
-        is_machine=is_machine,
-    )
-    flags = {
-        INSTRUCTION_LIKE: any(part.flags & SUSPECT for part in parts),
-        MACHINE_NOTICE: is_machine,
-    }
+    of_turn: dict[str, Any] = {"topic": turn.topic, "occurred_ms": turn.occurred_ms}
+    parts = analyze(query=turn.query, response=turn.response, is_machine=is_machine, **of_turn)
+    is_suspect = any(part.flags & SUSPECT for part in parts)
+    flags = {INSTRUCTION_LIKE: is_suspect, MACHINE_NOTICE: is_machine}
     twin = twin_of(turn.query, turn.response, is_machine=is_machine)
     return parts, tuple(name for name, is_set in flags.items() if is_set), twin
 

@@ -280,14 +280,9 @@ def date_in(
     for place, word in enumerate(query_words):
         if word not in MONTH_WORDS:
             continue
-        near = [
-            query_words[i] for i in (place - 1, place + 1, place - 2) if 0 <= i < len(query_words)
-        ]
-        days = [
-            int(day[1])
-            for other in near
-            if (day := _DAY.fullmatch(other)) and 1 <= int(day[1]) <= 31
-        ]
+        near = [i for i in (place - 1, place + 1, place - 2) if 0 <= i < len(query_words)]
+        numbers = [int(day[1]) for i in near if (day := _DAY.fullmatch(query_words[i]))]
+        days = [day for day in numbers if 1 <= day <= 31]
         # A month name of another language counts only next to a number: "mars" is also a planet.
         languages = LANGUAGES if days else candidates
         month = next(
@@ -491,12 +486,8 @@ def _terms(word: str, number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
             return tuple(map(term, pairs)), tuple(map(term, lone))
         if HANGUL.search(word):
             return (term(word),), tuple(map(term, character_pairs(word))) if len(word) > 1 else ()
-    pieces = (
-        {term(f"+{piece}") for piece in _pieces(word, number)}
-        if LANGUAGES[number].compounds
-        else ()
-    )
-    return (term(stem(word, number)),), tuple(pieces)
+    pieces = _pieces(word, number) if LANGUAGES[number].compounds else ()
+    return (term(stem(word, number)),), tuple({term(f"+{piece}") for piece in pieces})
 
 
 def _pieces(word: str, number: int) -> set[str]:
@@ -633,12 +624,10 @@ def highlight(
     ranges: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
         word = normalize(match[0])
-        pairs = (
-            character_pairs(word) if UNSPACED.search(word) and len(word) == len(match[0]) else []
-        )
-        if not pairs and any(
-            number in terms for number in languages for number in _terms(word, number)[0]
-        ):
+        is_unspaced = UNSPACED.search(word) and len(word) == len(match[0])
+        pairs = character_pairs(word) if is_unspaced else []
+        stems = {number for language in languages for number in _terms(word, language)[0]}
+        if not pairs and stems & terms:
             ranges.append(match.span())
         for at in range(len(word) - 1) if pairs else ():
             if term(word[at : at + 2]) in terms:
