@@ -27,7 +27,6 @@ PARTS = (
     "bench.http",
     "bench.crash",
     "bench.servers",
-    "bench.importing",
     "bench.sandbox",
     "bench.repair",
     "bench.hooks",

@@ -28,13 +28,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.cost import texts
+from bench.cost import server
 from bench.http import Server
 from bench.report import table, write_section
 
 HERE = Path(__file__).parents[1]
 SEQUENTIAL, CONCURRENT, CLIENTS, BATCHES, BATCH, IMPORTED = 300, 1_600, 16, 4, 500, 6_000
 SESSION_TURNS = 20
+KEY = ["-m", "remembrancer", "keys", "create", "--account", "bench"]
 MEASURES = {
     "CPU ms of a turn": "{:.2f}",
     "ms of a turn": "{:.2f}",
@@ -100,17 +101,6 @@ def bodies(turns: Sequence[str], most: int, **more: Any) -> list[dict[str, Any]]
     ]
 
 
-def server(checkout: Path, folder: Path) -> Server:
-    """Return a server that runs the code of a checkout, with an account and its key."""
-    settings = {"PYTHONPATH": str(checkout / "src")}
-    environment = os.environ | settings | {"REMEMBRANCER_DATA": str(folder)}
-    command = [sys.executable, "-m", "remembrancer", "keys", "create", "--account", "bench"]
-    output = subprocess.run(
-        command, env=environment, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
-    return Server(folder, output.split()[-1], settings)
-
-
 def concurrent(one: Server, requests: Sequence[bytes]) -> float:
     """Return the turns that CLIENTS clients have stored per second."""
 
@@ -131,7 +121,7 @@ def round_of(checkout: Path, turns: Sequence[str]) -> dict[str, float]:
     """Measure one checkout with a new memory."""
     kinds = iter(MEASURES)
     values: dict[str, float] = {}
-    with tempfile.TemporaryDirectory() as name, server(checkout, Path(name)) as one:
+    with tempfile.TemporaryDirectory() as name, server(checkout, Path(name), KEY) as one:
         connection = Connection(one)
         all_turns = bodies(turns, len(turns), user_id="one")
         encoded = [json.dumps(body).encode() for body in islice(cycle(all_turns), CONCURRENT)]
@@ -199,7 +189,13 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    turns, _ = texts(options.data)
+    turns = [
+        turn["text"]
+        for one in json.loads(options.data.read_text("utf-8"))
+        for value in one["conversation"].values()
+        if isinstance(value, list)
+        for turn in value
+    ]
     rounds: dict[Path, list[dict[str, float]]] = {options.checkout: [], HERE: []}
     for _ in range(options.rounds):
         for checkout, measured in rounds.items():

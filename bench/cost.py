@@ -1,12 +1,12 @@
-"""Compare the CPU time of this checkout with another one, over HTTP, in one run.
+"""Compare the CPU time of searches of this checkout with another one, over HTTP, in one run.
 
-    python -m bench.cost CHECKOUT DATA
+    python -m bench.cost CHECKOUT DATA [--stores 1x10000,1x100000,1000x100]
 
 CHECKOUT is a checkout of this project at another commit, DATA a file of conversations in the
-format of LoCoMo. Each checkout serves two memories of 1,000 turns: one of turns alone, one whose
-turns also bring 200 critical facts and 50 L1s. Then both answer the same questions, one checkout
-after the other, ROUNDS times; the smallest CPU time of each counts, because other load of the
-machine only adds to it. A CPU time is that of the whole server process for one request.
+format of LoCoMo. Each checkout fills stores of its own with the same generated turns, by its own
+bench/profile_store.py, and serves them. Then both answer the same questions in turn, ROUNDS times:
+first new ones, then the same again, whose vectors are known. The median of the rounds counts. CPU
+is that of the whole server process for one request.
 """
 
 from __future__ import annotations
@@ -17,69 +17,107 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 from bench.http import Server
 from bench.report import table, write_section
 
 HERE = Path(__file__).parents[1]
-TURNS, FACTS, TURNS_PER_SESSION, QUESTIONS, ROUNDS = 1_000, 200, 20, 200, 5
-MEMORIES = {"plain": "turns alone", "layers": f"with {FACTS} facts and {TURNS // 20} L1s"}
+QUESTIONS, ROUNDS = 100, 5
+# Run in the other checkout, too: only what both have.
+FILL = """
+import sys
+from contextlib import closing
+from pathlib import Path
+from bench.load import Turns
+from bench.profile_store import TEXTS, StoreFiller
+from remembrancer.accounts import caller_for, keys
+from remembrancer.context import assemble
+from remembrancer.settings import read
+
+users, events = int(sys.argv[1]), int(sys.argv[2])
+with closing(assemble(read())) as context:
+    key = keys.create(context, account="owner").key.reveal()
+    turns = Turns(Path(sys.argv[3]), context)
+    account_id, texts = caller_for(context).account_id, min(TEXTS, 2 * events)
+    filler = StoreFiller(context, account_id, turns, texts=texts)
+    filler.grow([f"u{number}" for number in range(users)], events)
+print(key)
+"""
 
 
-def texts(data: Path) -> tuple[list[str], list[str]]:
-    """Return the turns and the questions of some conversations."""
-    conversations = json.loads(data.read_text("utf-8"))
-    turns = [
-        turn["text"]
-        for one in conversations
-        for value in one["conversation"].values()
-        if isinstance(value, list)
-        for turn in value
-    ]
-    return turns, [qa["question"] for one in conversations for qa in one["qa"]][:QUESTIONS]
+class Memories(NamedTuple):
+    """A store that is filled: users, and events of each."""
+
+    users: int
+    events: int
+
+    def __str__(self) -> str:
+        if self.users == 1:
+            return f"{self.events:,} events of one user"
+        return f"{self.users:,} users of {self.events:,} events"
 
 
-def bodies(turns: list[str], memory: str) -> Iterator[dict[str, Any]]:
-    """Yield the bodies of `remember` that fill a memory."""
-    for number in range(TURNS):
-        place = 2 * number
-        body = {
-            "user_id": memory,
-            "session_id": f"s{number // TURNS_PER_SESSION}",
-            "query": turns[place],
-            "response": turns[place + 1],
-        }
-        if memory == "layers" and number < FACTS:
-            body["critical"] = f"{turns[place][:200]} ({number})"
-        if memory == "layers" and number % TURNS_PER_SESSION == TURNS_PER_SESSION - 1:
-            body["l1_summary"] = " ".join(turns[place - 10 : place])[:600]
-        yield body
-
-
-def server(checkout: Path, folder: Path) -> Server:
-    """Return a server that runs the code of a checkout, with an account and its key."""
-    settings = {"PYTHONPATH": str(checkout / "src"), "REMEMBRANCER_DURABILITY": "normal"}
-    command = [sys.executable, "-m", "remembrancer", "keys", "create", "--account", "bench"]
-    environment = os.environ | settings | {"REMEMBRANCER_DATA": str(folder)}
+def server(checkout: Path, folder: Path, command: list[str]) -> Server:
+    """Return a server that runs the code of a checkout; a Python command makes store and key."""
+    settings = {"PYTHONPATH": f"{checkout / 'src'}:{checkout}"}
     output = subprocess.run(
-        command, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, *command],
+        env=os.environ | settings | {"REMEMBRANCER_DATA": str(folder)},
+        cwd=checkout,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     ).stdout
     return Server(folder, output.split()[-1], settings)
 
 
-def cpu_of(one: Server, path: str, requests: list[dict[str, Any]]) -> float:
-    """Return the CPU milliseconds of the server for each of these requests."""
+def cpu_of(one: Server, requests: list[dict[str, Any]]) -> float:
+    """Return the CPU milliseconds of the server for each of these searches."""
     connection = one.connection()
     before = one.cpu_ms()
     for body in requests:
-        status, answer = one.request("POST", path, body, connection)
+        status, answer = one.request("POST", "/api/v7/memory", body, connection)
         if status != 200:
-            raise SystemExit(f"{path} answered {status}: {answer[:300]!r}")
+            raise SystemExit(f"a search answered {status}: {answer[:300]!r}")
     return (one.cpu_ms() - before) / len(requests)
+
+
+def measured(checkout: Path, data: Path, memories: Memories) -> list[list[str]]:
+    """Return the table rows of one kind of memories."""
+    samples = json.loads(data.read_text("utf-8"))
+    questions = [qa["question"] for one in samples for qa in one["qa"]]
+    rounds = [questions[at * QUESTIONS : (at + 1) * QUESTIONS] for at in range(ROUNDS + 1)]
+    times: dict[str, list[list[float]]] = {"a new question": [[], []], "its vector known": [[], []]}
+    with ExitStack() as stack:
+        servers = []
+        for code in (checkout, HERE):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            fill = ["-c", FILL, *map(str, memories), str(data.resolve())]
+            servers.append(stack.enter_context(server(code, folder, fill)))
+        for number, texts in enumerate(rounds):
+            searches = [
+                {"query_text": text, "user_id": f"u{user % memories.users}", "session_id": "s"}
+                for user, text in enumerate(texts)
+            ]
+            for name, values in times.items():
+                for place, one in enumerate(servers):
+                    cpu_ms = cpu_of(one, searches)
+                    if number:  # the first round warms up
+                        values[place].append(cpu_ms)
+                        print(memories, name, place, f"{cpu_ms:.2f}", flush=True)
+    return [
+        [
+            name,
+            str(memories),
+            *(f"{median(values):.2f}" for values in pair),
+            f"{median(now / before for before, now in zip(*pair, strict=True)):.2f}",
+        ]
+        for name, pair in times.items()
+    ]
 
 
 def main() -> None:
@@ -87,40 +125,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.cost", description=__doc__)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("data", type=Path)
+    parser.add_argument(
+        "--stores",
+        default="1x10000,1x100000,1000x100",
+        help="users x events, with commas between. Default: %(default)s",
+    )
     options = parser.parse_args()
-    turns, questions = texts(options.data)
-    rows: dict[tuple[str, str], list[list[float]]] = {}
-    with ExitStack() as stack:
-        servers = []
-        for checkout in (options.checkout, HERE):
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            servers.append(stack.enter_context(server(checkout, Path(folder))))
-        for memory in MEMORIES:
-            added = [
-                cpu_of(one, "/api/v7/remember", list(bodies(turns, memory))) for one in servers
-            ]
-            rows["a turn added", memory] = [[value] for value in added]
-        for one in servers:
-            one.settle()
-        for memory in MEMORIES:
-            searches = [
-                {"query_text": text, "user_id": memory, "interact": False} for text in questions
-            ]
-            rows["a search", memory] = [[] for _ in servers]
-            for _ in range(ROUNDS):
-                for place, one in enumerate(servers):
-                    rows["a search", memory][place].append(cpu_of(one, "/api/v7/memory", searches))
-    lines = []
-    for (request, memory), times in rows.items():
-        before, now = min(times[0]), min(times[1])
-        lines.append(
-            [request, MEMORIES[memory], f"{before:.2f}", f"{now:.2f}", f"{now / before:.2f}"]
-        )
-    heads = ["CPU ms of", "memory", "other checkout", "this one", "ratio"]
-    write_section(
-        "cost", "CPU time beside another commit", "python -m bench.cost CHECKOUT DATA",
-        table(heads, lines),
-    )  # fmt: skip
+    rows = []
+    for store in options.stores.split(","):
+        memories = Memories(*map(int, store.split("x")))
+        rows += measured(options.checkout, options.data, memories)
+    heads = ["search", "memories", "other checkout, CPU ms", "this one", "ratio"]
+    command = "python -m bench.cost CHECKOUT DATA"
+    write_section("cost", "CPU time beside another commit", command, table(heads, rows))
 
 
 if __name__ == "__main__":

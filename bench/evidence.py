@@ -17,16 +17,7 @@ import numpy.typing as npt
 from bench.locomo import Conversation, Question
 from bench.sets import searchable
 from bench.spaces import ranking, views_of
-from remembrancer.search import Embedder
-
-try:
-    from remembrancer.search import Known, load_ranker
-
-    KNOWN: Any = Known()
-except ImportError:  # an older commit, which is compared
-    from remembrancer.search import load_ranker
-
-    KNOWN = {}
+from remembrancer.search import Embedder, Known
 
 Array: TypeAlias = npt.NDArray[Any]
 System: TypeAlias = Callable[[Conversation], list[list[int]]]  # a ranking for each question
@@ -88,13 +79,11 @@ def plain(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
 def present(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
     """Rank events as the service does."""
     views = views_of(conversation, embedder, limits(conversation))
-    ranker = load_ranker(embedder.name)
     result = []
     for question in conversation.questions:
         view = views[searchable(conversation, question)]
-        best: list[Any] = ranking(view, question.text, embedder).ranked(ranker, KNOWN, DEPTHS[-1])
-        # Of older commits, a tuple.
-        result.append([one.event if hasattr(one, "event") else one[0] for one in best])
+        best = ranking(view, question.text, embedder).ranked(Known(), DEPTHS[-1])
+        result.append([one.event for one in best])
     return result
 
 

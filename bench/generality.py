@@ -71,10 +71,10 @@ def report(
 
 
 def recalls_at(revision: str, arguments: argparse.Namespace) -> Recalls:
-    """Return the recalls of the ranking of another commit, measured by the present bench."""
+    """Return the recalls of the ranking of another commit, measured by its own bench."""
     git = shutil.which("git") or "git"
     archive = subprocess.run(
-        [git, "archive", revision, "src"], cwd=ROOT, check=True, capture_output=True
+        [git, "archive", revision, "src", "bench"], cwd=ROOT, check=True, capture_output=True
     ).stdout
     with TemporaryDirectory() as folder:
         with tarfile.open(fileobj=io.BytesIO(archive)) as file:
@@ -85,7 +85,7 @@ def recalls_at(revision: str, arguments: argparse.Namespace) -> Recalls:
         command += ["--sets", arguments.sets]
         if arguments.cache:
             command += ["--cache", str(arguments.cache.resolve())]
-        paths = os.pathsep.join([str(Path(folder) / "src"), str(ROOT)])
+        paths = os.pathsep.join([str(Path(folder) / "src"), folder])
         environment = {**os.environ, "PYTHONPATH": paths}
         subprocess.run(command, cwd=folder, env=environment, check=True)
         recalls = json.loads(target.read_text("utf-8"))

@@ -38,7 +38,7 @@ class Stage(NamedTuple):
 
 STAGES = (
     Stage("authentication and rate limit", ("http.dispatch:Dispatcher._check",), is_closed=True),
-    Stage("validation", ("http.dispatch:Dispatcher._input",)),
+    Stage("validation", ("http.bodies:parse",)),
     Stage(
         READS,
         (
@@ -81,8 +81,7 @@ STAGES = (
     Stage("links to earlier turns", ("memory.links:link_related",), is_closed=True),
     Stage(WRITES, ("store.sqlite.store:SqliteWriter._commit",)),
     Stage("remember, rest", ("memory.remember:remember",)),
-    Stage("response JSON", ("http.dispatch:_json",)),
-    Stage("dispatch, rest", ("http.dispatch:Dispatcher._respond",)),
+    Stage("response JSON and dispatch, rest", ("http.dispatch:Dispatcher._respond",)),
 )
 CLOSED = frozenset(stage.name for stage in STAGES if stage.is_closed)
 # CPU time of threads outside of all stages, by the beginning of the thread's name.

@@ -191,7 +191,7 @@ def _strange(name: str, own: Conversation, others: Sequence[Conversation]) -> It
 def _case(
     name: str, own: Conversation, view: Any, question: Question, embedder: Embedder, *, is_own: bool
 ) -> Case:
-    result = ranking(view, question.text, embedder)
+    result = ranking(view, question.text, embedder, UNTRAINED)
     pool, evidence = result.pool_events, question.evidence if is_own else frozenset[str]()
     order = np.argsort(-pool.best[pool.candidates], kind="stable")  # the most promising first
     numbers = pool.numbers[pool.candidates[order]]
@@ -200,10 +200,10 @@ def _case(
         set=name,
         conversation=own.name,
         kind=question.kind or str(question.category),
-        features=result.features.rows[order],
+        features=result.features[order],
         answers=np.array(answers, "i2"),
         evidence=len(evidence),
-        signs=result.evidence(UNTRAINED),
+        signs=result.evidence(),
         plain=_plain(result, numbers),
         any_of_it=question.kind.startswith("implicit"),
     )

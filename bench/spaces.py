@@ -12,12 +12,14 @@ from bench.locomo import Conversation
 from remembrancer.search import (
     Embedder,
     IndexView,
+    Ranker,
     Ranking,
     SpaceIndex,
     analyze,
     cosines,
     embedding_text,
     lexical_scores,
+    load_ranker,
     pack,
     parse_query,
     quantize,
@@ -88,8 +90,11 @@ def views_of(
     return views
 
 
-def ranking(view: IndexView, text: str, embedder: Embedder) -> Ranking:
-    """Return the candidates of a search before ranking."""
+def ranking(
+    view: IndexView, text: str, embedder: Embedder, ranker: Ranker | None = None
+) -> Ranking:
+    """Return the ranking of a search, by the ranker of the embedder or by another."""
     question = parse_query(text, view.languages)
     [vector] = embedder.encode_queries([embedding_text(view, question)])
-    return Ranking(view, question, lexical_scores(view, question.words), cosines(view, vector))
+    scores = lexical_scores(view, question.words), cosines(view, vector)
+    return Ranking(view, question, *scores, ranker or load_ranker(embedder.name))

@@ -30,7 +30,7 @@ from bench.languages.memories import memory
 from bench.locomo import Conversation
 from bench.sets import read_sets, searchable
 from bench.spaces import load_vectors, ranking, save_vectors, views_of
-from remembrancer.search import Embedder, Known, load_ranker, open_embedder
+from remembrancer.search import Embedder, Known, open_embedder
 from remembrancer.search.scoring import unit_vectors
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -85,7 +85,6 @@ def _of_language(
 
 def talk_pairs(conversations: Sequence[Conversation], embedder: Embedder) -> tuple[Array, Array]:
     """Return the vectors of hits that answer a question, and of later hits that do not."""
-    ranker = load_ranker(embedder.name)
     earlier: list[Array] = []
     later: list[Array] = []
     for conversation in conversations:
@@ -93,7 +92,7 @@ def talk_pairs(conversations: Sequence[Conversation], embedder: Embedder) -> tup
         views = views_of(conversation, embedder, sizes)
         for question in conversation.questions:
             view = views[searchable(conversation, question)]
-            scores = ranking(view, question.text, embedder).scores(ranker, Known())
+            scores = ranking(view, question.text, embedder).scores(Known())
             best = np.argsort(-scores.total, kind="stable")[:HITS]
             parts = scores.events.parts[scores.events.places_of_best[best]]
             vectors, times = unit_vectors(view, parts), view["occurred_ms"][parts]

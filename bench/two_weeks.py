@@ -184,7 +184,7 @@ def added_by_fusion(turns: list[Turn], prompts: list[Prompt]) -> list[Added]:
     view = view_of(Conversation("two weeks", events, ()), embedder)
     result = []
     for prompt in prompts:
-        scores = ranking(view, prompt.text, embedder).scores(untrained(), Known())
+        scores = ranking(view, prompt.text, embedder, untrained()).scores(Known())
         numbers = scores.events.numbers[(-scores.total).argsort(kind="stable")[:FUSED]]
         best = [turns[number] for number in numbers.tolist()]
         result.append(_as_events(best))

@@ -57,15 +57,13 @@ def ranking(view: IndexView, query: str, focus: Sequence[str] = ()) -> Ranking:
         *question.words,
         *(word for phrase in focus for word in parse_query(phrase, view.languages).words),
     )
-    return Ranking(view, question, lexical_scores(view, words), cosines(view, np.zeros(0, "f4")))
+    scores = lexical_scores(view, words), cosines(view, np.zeros(0, "f4"))
+    return Ranking(view, question, *scores, load_ranker("none"))
 
 
 def order(view: IndexView, query: str, lifts: dict[int, float] | None = None) -> list[int]:
     """Return the numbers of the matching events, best first."""
-    return [
-        one.event
-        for one in ranking(view, query).ranked(load_ranker("none"), Known(focus=lifts or {}), 100)
-    ]
+    return [one.event for one in ranking(view, query).ranked(Known(focus=lifts or {}), 100)]
 
 
 __all__ = ["batch", "contains", "order", "quantize", "ranking", "space"]

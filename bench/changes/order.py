@@ -77,8 +77,8 @@ def order_of(one: Statements, embedder: Embedder, ranker: Ranker) -> Counter[str
     for place, question in enumerate(one.conversation.questions):
         [vector] = embedder.encode_queries([as_words(question.text)])
         known = Known(asks_history=names_history(question.text, vector, embedder.name))
-        scores = ranking(view, question.text, embedder).scores(ranker, known)
-        earlier, later = (scores.place(number) for number in one.events(place))
+        scores = ranking(view, question.text, embedder, ranker).scores(known)
+        earlier, later = scores.events.numbers.searchsorted(one.events(place)).tolist()
         right, other = (later, earlier) if one.kind == "corrections" else (earlier, later)
         result["pairs"] += 1
         if one.kind == "history":

@@ -127,13 +127,15 @@ class FairQueue(Generic[T]):
             self._is_closed = True
             self._changed.notify_all()
 
-    def _may_run(self, group: Hashable, *, is_shared: bool) -> bool:
-        most = self._running_max if is_shared or group is None else self._alone_max
-        return most is None or self._running[group] < most
-
     def _take(self) -> tuple[Hashable, T] | None:
         is_shared = time.monotonic() < self._shared_until
-        groups = [one for one in self._waiting if self._may_run(one, is_shared=is_shared)]
+        alone_max = self._running_max if is_shared else self._alone_max
+        groups = [
+            group
+            for group in self._waiting
+            if (most := self._running_max if group is None else alone_max) is None
+            or self._running[group] < most
+        ]
         if not groups:
             return None
         group = min(groups, key=lambda one: self._served[one])

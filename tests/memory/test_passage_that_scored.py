@@ -11,10 +11,11 @@ from memory.asking import Memory, opened
 
 from remembrancer.context import Context
 from remembrancer.memory.recall.explain import explain
-from remembrancer.memory.recall.recall import SearchOutcome, StageTimer, search
+from remembrancer.memory.recall.recall import Search
 from remembrancer.protocol.limits import SNIPPET_CHARACTERS_MAX
 from remembrancer.protocol.search import MemoryQuery
 from remembrancer.search import analyze, highlight, side_passages
+from remembrancer.store import Transaction
 from remembrancer.testing import HashEmbedder
 
 FILLER = "The weather stayed dry and the paper was sorted into boxes. " * 30
@@ -49,14 +50,17 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         yield memory
 
 
-def outcome_of(memory: Memory, text: str) -> SearchOutcome:
+def outcome_of(memory: Memory, text: str) -> Search:
     """Return a search with its ranking."""
     query = MemoryQuery(query_text=text, user_id=memory.user_id, interact=False, top_k=10)
     context: Context = memory.context
-    return context.store.read(
-        lambda tx: search(context, tx, memory.caller, memory.user_id, query, StageTimer()),
-        account_id=memory.caller.account_id,
-    )
+
+    def read(tx: Transaction) -> Search:
+        search = Search(context, tx, memory.caller, memory.user_id, query)
+        search.run()
+        return search
+
+    return context.store.read(read, account_id=memory.caller.account_id)
 
 
 @pytest.mark.parametrize("text", QUERIES)
@@ -95,7 +99,7 @@ def test_a_hit_shows_and_marks_the_passage_that_scored(memory: Memory, text: str
     explanation = explain(memory.context, memory.caller, query)
     outcome = outcome_of(memory, text)
     languages = outcome.ranking.view.languages if outcome.ranking else ()
-    words = outcome.terms.words if outcome.terms else []
+    words = outcome.ranking.lexical.words if outcome.ranking else []
 
     for hit, ranked in zip(explanation.hits, outcome.ranked_hits, strict=True):
         passage = side_passages(TURNS[ranked.event][("query", "response").index(hit.side)])[

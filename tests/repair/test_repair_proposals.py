@@ -31,16 +31,8 @@ WORDS = st.sampled_from(
         "```python\n",
         ">>> ",
         "1 a\n2 b",
-        "else if x:\n",
-        "whlie x:\n",
-        "var x = new X()\n",
-        "import a, b from c\n",
-        "from a import b and c,\n",
-        "def f(a, (b, c), **d, e):\n    pass\n",
-        "x && !y || z\n",
         "[a 1; 'b' c]",
         "'I don't'\n",
-        "for x range 3:\n",
         "print(x)\n",
         "x += 1\n",
     ]
@@ -49,10 +41,9 @@ INVALID = Failure("SyntaxError", "invalid syntax", 1, "")
 PROGRAMS = st.lists(SIGNS | WORDS, max_size=12).map("".join)
 FIXABLE = """
 SyntaxError IndentationError TabError NameError AttributeError ImportError TypeError
-ModuleNotFoundError UnboundLocalError IndexError ValueError KeyError
 """
 UNFIXABLE = """
-ValueError KeyError SystemExit AssertionError ZeroDivisionError MemoryError Killed Timeout
+ValueError KeyError IndexError SystemExit AssertionError ZeroDivisionError MemoryError Killed Timeout
 """
 FAILURES = st.builds(
     Failure,
@@ -68,28 +59,10 @@ FAILURES = st.builds(
             "name 'true' is not defined",
             "name 'prnt' is not defined",
             "'list' object has no attribute 'apend'",
-            "A.f() takes 0 positional arguments but 1 was given",
-            "expected '('",
             "expected ':'",
-            "unmatched ')'",
             "unterminated string literal (detected at line 1)",
-            "unterminated triple-quoted string literal (detected at line 1)",
-            "invalid decimal literal",
-            "invalid character '½' (U+00BD)",
-            "arguments cannot follow var-keyword argument",
-            "name 'x' is used prior to global declaration",
-            "did you forget parentheses around the comprehension target?",
-            "Generator expression must be parenthesized",
-            "invalid syntax. Maybe you meant '==' or ':=' instead of '='?",
             "name 'x' is not defined",
-            "No module named 'ramdom'",
             'can only concatenate str (not "int") to str',
-            "'int' object is not iterable",
-            "'NoneType' object has no attribute 'append'",
-            "'builtin_function_or_method' object is not subscriptable",
-            "cannot access local variable 'x' where it is not associated with a value",
-            "list index out of range",
-            "too many values to unpack (expected 2)",
         ]
     ),
     st.none() | st.integers(0, 20),
@@ -115,9 +88,6 @@ def test_no_line_of_code_is_lost(code: str, failure: Failure) -> None:
         "web page": {"lt", "gt", "amp", "quot"},
         "JSON words": {"true"},
         "name": {"prnt", "apend"},
-        "keyword": {"else", "if", "whlie"},
-        "declaration": {"var", "new"},
-        "import": {"and"},
     }
 
     lost = {
@@ -316,23 +286,9 @@ def test_adversarial_text_is_processed_in_linear_time(piece: str) -> None:
 
 # Text that a rule for one message reads again and again, if it does not take linear time.
 HOSTILE_BY_MESSAGE = [
-    ("SyntaxError", "expected '('", "def f a, "),
-    ("SyntaxError", "arguments cannot follow var-keyword argument", "def f(**a, "),
-    ("SyntaxError", "name 'x' is used prior to global declaration", "global x\n"),
-    ("SyntaxError", "from __future__ imports must occur at the beginning", "x; "),
-    ("SyntaxError", "did you forget parentheses around the comprehension target?", "[a, b for "),
-    ("SyntaxError", "Generator expression must be parenthesized", "f(a for b in c, "),
     ("SyntaxError", "unterminated string literal (detected at line 1)", "a'a"),
     ("SyntaxError", "unterminated string literal (detected at line 1)", "\\'"),
-    ("SyntaxError", "unterminated triple-quoted string literal", '"""a\n'),
-    ("SyntaxError", "unmatched ')'", "f(a))"),
-    ("SyntaxError", "invalid decimal literal", "0_0i "),
-    ("SyntaxError", "invalid character '½' (U+00BD)", "1½"),
     ("SyntaxError", "f-string expression part cannot include a backslash", "f'{a\\n}' "),
-    ("SyntaxError", "invalid syntax. Maybe you meant '==' or ':=' instead of '='?", "a-b = "),
-    ("SyntaxError", "invalid syntax", "if !a == b && "),
-    ("SyntaxError", "invalid syntax", "x.pass = "),
-    ("SyntaxError", "invalid syntax", "else if "),
     ("SyntaxError", "invalid syntax", "if x:\n  else:\n"),
     ("IndentationError", "expected an indented block after 'if' statement on line 1", "if x:\n"),
     (
@@ -340,15 +296,7 @@ HOSTILE_BY_MESSAGE = [
         "expected an indented block after 'def' statement on line 1",
         "def f():\na\n",
     ),
-    ("NameError", "name 'x' is not defined", "class A:\n def f(self):\n  x()\n"),
-    ("UnboundLocalError", "local variable 'x' where", "def f():\n x += 1\n"),
     ("TypeError", 'can only concatenate str (not "int") to str', "'a' + (b + "),
-    ("TypeError", "'builtin_function_or_method' object is not subscriptable", "print[a"),
-    ("AttributeError", "'list' object has no attribute 'length'", "a.length"),
-    ("AttributeError", "'list' object has no attribute 'join'", "a.join('')"),
-    ("AttributeError", "'NoneType' object has no attribute 'a'", "a = a.append(1)\n"),
-    ("IndexError", "list index out of range", "for i in range(len(a) + 1): a[i]\n "),
-    ("ValueError", "too many values to unpack (expected 2)", "for a, b in c:\n "),
 ]
 
 

@@ -48,6 +48,7 @@ class Memory:
             question,
             lexical_scores(self.view, question.words),
             cosines(self.view, self.vector),
+            load_ranker("multilingual"),
             **options,
         )
 
@@ -134,7 +135,9 @@ def test_matching_events_are_counted_once(lifts: dict[int, float]) -> None:
     matches = {int(number) for number in events[result.matches]}
     alive = {int(number) for number in events[result.allowed]}
 
-    assert result.matching(lifts) == len((matches | set(lifts)) & alive)
+    assert result.matching(Known(focus=dict.fromkeys(lifts, 1.0))) == len(
+        (matches | set(lifts)) & alive
+    )
 
 
 def test_lifted_event_joins_the_pool_with_all_its_parts() -> None:
@@ -143,7 +146,7 @@ def test_lifted_event_joins_the_pool_with_all_its_parts() -> None:
     event = int(result.view["event"][worst])
     assert worst not in result.pool
 
-    result.scores(load_ranker("multilingual"), Known(focus={event: 5.0}))
+    result.scores(Known(focus={event: 5.0}))
 
     parts = np.flatnonzero(result.view["event"] == event)
     assert set(parts.tolist()) <= set(result.pool.tolist())

@@ -44,7 +44,7 @@ def test_a_score_never_falls_where_a_feature_rises(name: str) -> None:
 
 def test_everyday_facts_are_first_in_nine_languages() -> None:
     """With a standing reply, beside English days of work; plain fusion has 111 of 144 first."""
-    embedder, ranker = open_embedder("multilingual"), load_ranker("multilingual")
+    embedder = open_embedder("multilingual")
     days = memory("en").paired()
     counts: dict[str, Any] = {}
     for code in NINE:
@@ -52,10 +52,7 @@ def test_everyday_facts_are_first_in_nine_languages() -> None:
         view, first = view_of(facts, embedder), len(days.events)
         counts[code] = sum(
             [first + place]
-            == [
-                one.event
-                for one in ranking(view, question.text, embedder).ranked(ranker, Known(), 1)
-            ]
+            == [one.event for one in ranking(view, question.text, embedder).ranked(Known(), 1)]
             for place, question in enumerate(facts.questions)
         )
 

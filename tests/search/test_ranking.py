@@ -48,7 +48,7 @@ def test_query_with_only_stop_words_is_searched():
 
 def test_only_match_scores_high_and_scores_decrease():
     view = space("Our launch party is in Lisbon.", "A party is planned.", "Lunch was soup.")
-    ranked = ranking(view, "launch party Lisbon").ranked(RANKER, Known(), 100)
+    ranked = ranking(view, "launch party Lisbon").ranked(Known(), 100)
 
     scores = [one.score for one in ranked]
     assert scores[0] > 0.5 > scores[1]
@@ -73,7 +73,7 @@ def test_event_is_found_by_its_focus_word_alone():
         parse_query("ZX-81", view.languages, is_phrase=True)
     ).tolist()
     assert candidates == [1]
-    assert 1 in [one.event for one in result.ranked(RANKER, Known(focus={1: 4.0}), 100)]
+    assert 1 in [one.event for one in result.ranked(Known(focus={1: 4.0}), 100)]
 
 
 def test_month_in_the_query_raises_turns_of_that_month():
@@ -107,7 +107,7 @@ def test_speaker_named_in_the_query_is_a_feature():
     view = space("Ada: I like jazz", "Bob: I like jazz")
     hit = ranking(view, "What does Bob like, jazz?")
 
-    assert hit.features.rows[:, FEATURES.index("speaker")].tolist() == [0.0, 1.0]
+    assert hit.features[:, FEATURES.index("speaker")].tolist() == [0.0, 1.0]
 
 
 def test_reasons_name_signal_rank_and_value():
@@ -137,7 +137,7 @@ def test_weights_exist_for_every_embedder():
 def test_contributions_of_features_sum_to_the_score():
     view = space(*(f"note {n} about tea, milk and topic{n % 3}" for n in range(20)))
     hit = ranking(view, "tea about topic2")
-    features = hit.features.rows[5]
+    features = hit.features[5]
 
     adds = RANKER.contributions(features)
     score = float(RANKER(features[None, :])[0])
@@ -148,7 +148,7 @@ def test_contributions_of_features_sum_to_the_score():
 def test_a_shown_part_is_the_one_that_scored_best_of_its_event():
     long = "Nothing of note happened. " * 60
     view = space(f"{long}\n\nThe vault code is under the fern.\n\n{long}", "The fern is green.")
-    (best, *_) = ranking(view, "vault code").ranked(RANKER, Known(), 5)
+    (best, *_) = ranking(view, "vault code").ranked(Known(), 5)
     result = ranking(view, "vault code")
 
     assert best.event == 0
@@ -162,6 +162,6 @@ def test_answerable_tells_own_questions_from_strange_ones():
         "The launch party is in Lisbon in May.", "The boat needs a sail.", "Lunch was soup."
     )
 
-    own = ranking(view, "Where is the launch party?").answerable(RANKER)
-    strange = ranking(view, "Which violin did Clara restore?").answerable(RANKER)
+    own = ranking(view, "Where is the launch party?").answerable()
+    strange = ranking(view, "Which violin did Clara restore?").answerable()
     assert own > 0.5 > strange

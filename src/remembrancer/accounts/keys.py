@@ -95,7 +95,8 @@ class Key(NamedTuple):
         """Return whether the key is accepted at this moment, else why not."""
         if self.revoked_ms is not None:
             return "revoked"
-        return "expired" if _has_expired(self.expires_ms, now_ms) else "good"
+        has_expired = self.expires_ms is not None and now_ms >= self.expires_ms
+        return "expired" if has_expired else "good"
 
 
 def mint() -> str:
@@ -212,7 +213,7 @@ def authenticate(records: Records, text: str) -> Caller:
     is_same = hmac.compare_digest(row.digest if row else _NO_DIGEST, digest)
     if row is None or not is_same or row.revoked_ms is not None:
         raise KeyRefused("revoked" if row else "unknown")
-    if _has_expired(row.expires_ms, now_ms):
+    if row.expires_ms is not None and now_ms >= row.expires_ms:
         raise KeyRefused("expired")
     if row.last_used_ms is None or row.last_used_ms <= now_ms - USE_INTERVAL_MS:
         _note_use(records, row.id, now_ms)
@@ -238,10 +239,6 @@ def _note_use(records: Records, key_id: int, now_ms: int) -> None:
             ),
             flush=False,
         )
-
-
-def _has_expired(expires_ms: int | None, now_ms: int) -> bool:
-    return expires_ms is not None and now_ms >= expires_ms
 
 
 def _digest(key: str) -> bytes:

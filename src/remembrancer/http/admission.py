@@ -10,8 +10,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
+from math import ceil
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
@@ -131,7 +132,12 @@ class RateLimiter:
         if not self.per_minute:
             return None
         interval_ns = _MINUTE_NS // self.per_minute
-        is_allowed, used_ns = self._count(key, interval_ns)
+        counted = None
+        if self._shared is not None:
+            # The limiter must not fail a request; the action itself reports that the store is down.
+            with suppress(StoreUnavailable):
+                counted = self._count_shared(self._shared, key, interval_ns)
+        is_allowed, used_ns = counted or self._count_here(key, interval_ns)
         return self._allowance(used_ns, interval_ns * self._batch, is_allowed=is_allowed)
 
     def take_more(self, key: Hashable, further: int) -> Allowance | None:
@@ -146,7 +152,7 @@ class RateLimiter:
         needed_ns = _MINUTE_NS // self.per_minute * further
         counted = None
         if self._shared is not None:
-            with suppress(StoreUnavailable):  # see `_count`
+            with suppress(StoreUnavailable):  # see `take`
                 result = count_call(self._shared, self.kind, str(key), every_us=needed_ns // 1_000)
                 counted = result.is_allowed, result.owed_us * 1_000
         is_allowed, used_ns = counted or self._count_here(key, needed_ns)
@@ -155,28 +161,23 @@ class RateLimiter:
     def _allowance(self, used_ns: int, needed_ns: int, *, is_allowed: bool) -> Allowance:
         """Return the allowance of a key. Raises RateExceeded unless the request is allowed."""
         interval_ns = _MINUTE_NS // self.per_minute
-        wait_s = 0 if is_allowed else max(_seconds_up(used_ns + needed_ns - _MINUTE_NS), 1)
+        wait_s = 0 if is_allowed else max(ceil((used_ns + needed_ns - _MINUTE_NS) / 1e9), 1)
         allowance = Allowance(
             kind=self.kind,
             per_minute=self.per_minute,
             remaining=(_MINUTE_NS - used_ns) // interval_ns,
-            reset_s=_seconds_up(used_ns),
+            reset_s=ceil(used_ns / 1e9),
             wait_s=wait_s,
         )
         if not is_allowed:
             raise RateExceeded(allowance)
         return allowance
 
-    def _count(self, key: Hashable, interval_ns: int) -> tuple[bool, int]:
-        """Return True if the request is allowed, and the ns of the minute that the key has used."""
-        if self._shared is not None:
-            # The limiter must not fail a request; the action itself reports that the store is down.
-            with suppress(StoreUnavailable):
-                return self._count_shared(self._shared, key, interval_ns)
-        return self._count_here(key, interval_ns)
-
     def _count_here(self, key: Hashable, needed_ns: int) -> tuple[bool, int]:
-        """Count on this server alone. Returns like `_count`."""
+        """Count on this server alone.
+
+        Returns True if the request is allowed, and the ns of the minute that the key has used.
+        """
         with self._lock:
             now = self._now_ns()
             used_ns = max(self._free_at.get(key, now) - now, 0)
@@ -210,10 +211,6 @@ class RateLimiter:
         return True, max(used_ns - left * interval_ns, 0)
 
 
-def _seconds_up(ns: int) -> int:
-    return -(-ns // 1_000_000_000)
-
-
 # --- The memory that bodies of requests take, bounded in all and by account ------------------
 
 # Of each body, what is not counted: small calls pass while others fill the memory. Their number is
@@ -226,12 +223,9 @@ class InFlight:
     """A request in flight: its account, None for strangers, and the bytes that it holds."""
 
     account_id: int | None
-    entered_as: int | None = field(init=False)  # the account as it was known at its head
+    entered_as: int | None = None  # the account as it was known at its head
     body_bytes: int = 0
     counted_bytes: int = 0
-
-    def __post_init__(self) -> None:
-        self.entered_as = self.account_id
 
 
 class RequestMemory:
@@ -272,7 +266,8 @@ class RequestMemory:
 
     def release(self, request: InFlight) -> None:
         """Count nothing of a request any more."""
-        self._count(request, -request.counted_bytes)
+        if request.counted_bytes:
+            self._count(request, -request.counted_bytes)
 
     def _count(self, request: InFlight, size: int) -> None:
         request.counted_bytes += size

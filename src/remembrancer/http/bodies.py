@@ -60,13 +60,8 @@ class PartialBody:
     ) -> None:
         """Begin a body. `grow` is called with the size of each part; it may raise."""
         self._request, self._bytes_max, self._grow = request, bytes_max, grow
-        self._content = bytearray()
+        self.content = bytearray()  # the part that has been read
         self._is_complete = False
-
-    @property
-    def content(self) -> bytes:
-        """The part that has been read."""
-        return bytes(self._content)
 
     async def has_arrived(self) -> bool:
         """Read what has arrived; return True if that is all. Raises TooLarge, ClientDisconnect.
@@ -90,10 +85,10 @@ class PartialBody:
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             part = message.get("body", b"")
-            if len(self._content) + len(part) > self._bytes_max:
+            if len(self.content) + len(part) > self._bytes_max:
                 raise too_large(self._bytes_max)
             self._grow(len(part))
-            self._content += part
+            self.content += part
             self._is_complete = not message.get("more_body", False)
 
 

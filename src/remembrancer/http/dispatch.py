@@ -84,7 +84,7 @@ class Call(Generic[InputT]):
     dispatcher: Dispatcher
     context: Context
     request: Request
-    input: InputT = field(init=False)
+    input: InputT = None  # type: ignore[assignment]  # set where the operation has one
     caller: Caller = field(init=False)  # not set where the operation needs no key
     idempotency: IdempotentRequest | None = None
     cancellation: Cancellation | None = None  # of the request's programs, if it may run any
@@ -157,15 +157,11 @@ def enter_team(operation: AnyOperation, call: Call[Any]) -> None:
     Its `user_id` is then the team's: the user that acts is checked here. Raises PinnedToOtherUser,
     TeamUnknown, TeamAmbiguous, RoleTooLow, TeamAndTeams.
     """
-    if call.input is not None:
-        call.input = _in_team(operation, call, call.input)
-    else:
-        _in_team(operation, call, parse_query(TeamQuery, call.request.scope["query_string"]))
-
-
-def _in_team(operation: AnyOperation, call: Call[Any], request: Any) -> Any:
+    request = call.input
+    if request is None:
+        request = parse_query(TeamQuery, call.request.scope["query_string"])
     if request.team is None:
-        return request
+        return
     assert operation.team is not None
     user_id = getattr(request, "user_id", None)
     call.caller = enter(call.context, call.caller, request.team, user_id, operation.team)
@@ -180,7 +176,8 @@ def _in_team(operation: AnyOperation, call: Call[Any], request: Any) -> Any:
         if request.teams is not None:
             raise TeamAndTeams
         changes |= {"interact": False, "last_seal": None}
-    return request.model_copy(update=changes)
+    if call.input is not None:
+        call.input = request.model_copy(update=changes)
 
 
 def _turns_of_member(batch: TurnBatch, caller: Caller) -> list[BatchTurn]:
@@ -389,11 +386,12 @@ class Dispatcher:
                 self.request_memory.assign(in_flight, caller.account_id)
             await self._slow_bodies[needs_key].read(body)
             self.check_capacity(self.groups.of(request.headers))
-        return body.content
+        return bytes(body.content)
 
     def enter(self, headers: Headers) -> InFlight:
         """Count a request in flight. Give it to `leave` in the end."""
-        request = InFlight(self.groups.of(headers))
+        account_id = self.groups.of(headers)
+        request = InFlight(account_id, entered_as=account_id)
         self.in_flight += 1
         self.metrics.in_flight.inc()
         self._shares[request.account_id] += 1
@@ -414,6 +412,8 @@ class Dispatcher:
         Those whose body or delayed refusal is on its way do not count.
         An account that has less than its share of them is still served.
         """
+        if self.in_flight <= self._in_flight_max:
+            return
         waiting = sum(map(len, self._slow_bodies.values())) + self.refusals.waiting
         share = self._in_flight_max // max(len(self._shares), 1)
         if (
@@ -471,7 +471,13 @@ class Dispatcher:
         try:
             self._check(operation, call)
             with bodies.memory_panics():
-                call.input = self._input(operation, request, raw)
+                if operation.body is not None:
+                    bodies.check_is_json(request.headers)
+                    if len(raw) > self.context.settings.body_bytes_max:
+                        bodies.check_is_text(raw, self.context.settings.body_bytes_max)
+                    call.input = bodies.parse(operation.body, raw)
+                elif operation.query is not None:
+                    call.input = parse_query(operation.query, request.scope["query_string"])
                 payer = call.caller if operation.needs_key else None
                 if operation.team is not None:
                     enter_team(operation, call)
@@ -488,7 +494,9 @@ class Dispatcher:
             )
         if isinstance(answer, Response):
             return answer
-        return Response(_json(answer), headers=call.headers, media_type="application/json")
+        # By the model's serializer alone: the hits of a search were validated when they were made.
+        content = answer.__pydantic_serializer__.to_json(answer)
+        return Response(content, headers=call.headers, media_type="application/json")
 
     def _check(self, operation: AnyOperation, call: Call[Any]) -> None:
         """Authenticate and rate-limit. Raises Unauthorized, RateExceeded."""
@@ -498,16 +506,6 @@ class Dispatcher:
         limiter = self._rate_limiters.get(operation.rate_limit)
         if limiter and (allowance := limiter.take(call.caller.key_id)):
             call.headers |= allowance.headers()
-
-    def _input(self, operation: AnyOperation, request: Request, raw: bytes) -> Any:
-        """Return the validated body or query of a request; None where it has neither."""
-        if operation.body is not None:
-            bodies.check_is_json(request.headers)
-            bodies.check_is_text(raw, self.context.settings.body_bytes_max)
-            return bodies.parse(operation.body, raw)
-        if operation.query is not None:
-            return parse_query(operation.query, request.scope["query_string"])
-        return None
 
     def take(self, rate_limit: RateLimit, caller: Hashable) -> None:
         """Count a call without a key, such as a browser's, against a limit. Raises RateExceeded."""
@@ -589,18 +587,13 @@ def _run(endpoint: Endpoint, call: Call[Any]) -> Any:
     """Return the answer of an endpoint: a message, or the response itself."""
     if endpoint.handle is not None:
         return endpoint.handle(call)
-    inputs = [call.item_id] if endpoint.operation.has_item else []
+    inputs = [call.item_id] if call.request.path_params else []
     if call.input is not None:
         inputs.append(call.input)
     if endpoint.read is not None:
         return endpoint.read(call.context, call.caller, *inputs)
     assert endpoint.write is not None
     return endpoint.write(call.context, call.caller, *inputs, call.idempotency)
-
-
-def _json(answer: BaseModel) -> bytes:
-    # by the model's serializer alone: the hits of a search were validated when they were made
-    return answer.__pydantic_serializer__.to_json(answer)
 
 
 def _idempotent_request(

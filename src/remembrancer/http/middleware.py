@@ -104,7 +104,9 @@ class RequestMiddleware:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        scope["request_id"] = _request_id(headers.get("x-request-id", ""))
+        request_id = headers.get("x-request-id", "")
+        is_id = _REQUEST_ID.fullmatch(request_id)
+        scope["request_id"] = request_id if is_id else secrets.token_hex(8)
         start, status = time.perf_counter(), 0
 
         async def send_complete(message: Message) -> None:
@@ -144,7 +146,11 @@ class RequestMiddleware:
 
     def _record(self, scope: Scope, headers: Headers, status: int, seconds: float) -> None:
         """Count a request, write its line of the access log, and report its span."""
-        self._count(scope, status, seconds)
+        # A path template, not the path: a caller must not be able to create new label values.
+        route = scope.get("endpoint_path", "none")
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self.dispatcher.metrics.requests.labels(method, route, str(status)).inc()
+        self.dispatcher.metrics.request_seconds.labels(method, route).observe(seconds)
         path, duration_ms = _path(scope), seconds * 1000
         fields = {
             "request_id": scope["request_id"],
@@ -157,15 +163,7 @@ class RequestMiddleware:
         values = (scope["request_id"], scope["method"], path, status, duration_ms)
         log.info(line, *values, extra={"fields": fields})
         if self.telemetry is not None:
-            route = scope.get("endpoint_path", "none")
             self.telemetry.report(fields, route, seconds, headers.get("traceparent", ""))
-
-    def _count(self, scope: Scope, status: int, seconds: float) -> None:
-        # a path template, not the path: a caller must not be able to create new label values
-        route = scope.get("endpoint_path", "none")
-        method = scope["method"] if scope["method"] in _METHODS else "other"
-        self.dispatcher.metrics.requests.labels(method, route, str(status)).inc()
-        self.dispatcher.metrics.request_seconds.labels(method, route).observe(seconds)
 
     def _admission_problem(self, scope: Scope, headers: Headers) -> Problem | None:
         try:
@@ -181,10 +179,6 @@ class RequestMiddleware:
         except Unavailable as problem:
             return problem
         return None
-
-
-def _request_id(header: str) -> str:
-    return header if _REQUEST_ID.fullmatch(header) else secrets.token_hex(8)
 
 
 def _add_headers(message: Message, request_id: str) -> None:

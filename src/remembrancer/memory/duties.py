@@ -74,31 +74,6 @@ class SessionCounts:
         lines = (self.last_seal or "").rstrip().rsplit("\n", 1)  # of a whole reply, too
         return read_seal(lines[-1].strip()) if self.step else None
 
-    @property
-    def is_turn_missing(self) -> bool:
-        """True if no turn was remembered since the last counted search."""
-        return self.remembered_step < self.step
-
-    @property
-    def owes_no_turn(self) -> bool:
-        """True for a client of which the service does not know that it stores turns.
-
-        Hooks and tools search; whether they also remember shows in the first turn of the session.
-        """
-        return not self.seals and not self.turns
-
-    @property
-    def exemptions(self) -> list[str]:
-        """Words for the duties that were not due, so that compliance does not count them."""
-        no_seal = self.step > 0 and not self.seals and not (self.last_seal or "").strip()
-        no_turn = self.is_turn_missing and self.owes_no_turn
-        return [*(["sealless"] if no_seal else []), *(["turnless"] if no_turn else [])]
-
-    @property
-    def expected_seal(self) -> str:
-        """The seal that the last reply should have carried."""
-        return render(self.step, self.seal_name)
-
 
 class DutyRule(NamedTuple):
     """One thing that a session can owe. `kind` is the field of the answer that reports it."""
@@ -120,7 +95,8 @@ RULES: tuple[DutyRule, ...] = (
             f"No turn was remembered since step {s.remembered_step + 1}. Send it now with "
             "POST /api/v7/remember. For searches that are not turns, send interact: false."
         ),
-        lambda s: s.is_turn_missing and not s.owes_no_turn,
+        # Hooks and tools search; whether they also remember shows in the session's first turn.
+        lambda s: s.remembered_step < s.step and bool(s.seals or s.turns),
     ),
     DutyRule(
         "seal_step",
@@ -128,7 +104,7 @@ RULES: tuple[DutyRule, ...] = (
         "last_seal is a seal of this service with another step than the last counted search",
         lambda s: (
             "The last reply was sealed with the wrong step. "
-            f"The seal should have been `{s.expected_seal}`."
+            f"The seal should have been `{render(s.step, s.seal_name)}`."
         ),
         lambda s: s.seal is not None and s.seal.name == s.seal_name and s.seal.step != s.step,
     ),
@@ -138,7 +114,7 @@ RULES: tuple[DutyRule, ...] = (
         "last_seal is the seal of another service",
         lambda s: (
             "The last reply was sealed with the name of another service. "
-            f"The seal should have been `{s.expected_seal}`."
+            f"The seal should have been `{render(s.step, s.seal_name)}`."
         ),
         lambda s: s.seal is not None and s.seal.name != s.seal_name,
     ),
@@ -149,7 +125,7 @@ RULES: tuple[DutyRule, ...] = (
         "writes none (`seals`)",
         lambda s: (
             "Seal every reply and send the seal with the next search as last_seal. "
-            f"The last seal was `{s.expected_seal}`."
+            f"The last seal was `{render(s.step, s.seal_name)}`."
         ),
         lambda s: s.step > 0 and not (s.last_seal or "").strip() and s.seals,
     ),
@@ -158,7 +134,7 @@ RULES: tuple[DutyRule, ...] = (
         "reminders",
         "last_seal is present but is not a seal",
         lambda s: (
-            f"last_seal is not a seal. It should have been `{s.expected_seal}`, "
+            f"last_seal is not a seal. It should have been `{render(s.step, s.seal_name)}`, "
             "on a line of its own."
         ),
         lambda s: s.step > 0 and bool((s.last_seal or "").strip()) and s.seal is None,
@@ -225,20 +201,22 @@ class DutyReport(NamedTuple):
 
     duty_error: str | None
     reminders: list[str]
+    # Those that apply and those that were not due, to store and count for compliance.
+    words: str
     l2_source: L2Source | None = None  # if an L2 is due
 
 
 def check_duties(counts: SessionCounts) -> DutyReport:
     """Return what a session owes. Duties never withhold hits; they are reported beside them."""
-    messages = [(rule.kind, rule.message(counts)) for rule in RULES if rule.applies(counts)]
-    errors = [text for kind, text in messages if kind == "duty_error"]
-    reminders = [text for kind, text in messages if kind == "reminders"]
-    return DutyReport(" ".join(errors) or None, reminders)
-
-
-def duty_words(counts: SessionCounts) -> list[str]:
-    """Return the words of the rules that apply and of exemptions, to store and count."""
-    return [*(rule.word for rule in RULES if rule.applies(counts)), *counts.exemptions]
+    due = [rule for rule in RULES if rule.applies(counts)]
+    errors = [rule.message(counts) for rule in due if rule.kind == "duty_error"]
+    reminders = [rule.message(counts) for rule in due if rule.kind == "reminders"]
+    words = [rule.word for rule in due]
+    if counts.step > 0 and not counts.seals and not (counts.last_seal or "").strip():
+        words.append("sealless")
+    if counts.remembered_step < counts.step and not (counts.seals or counts.turns):
+        words.append("turnless")
+    return DutyReport(" ".join(errors) or None, reminders, ",".join(words))
 
 
 def search_space(
@@ -283,7 +261,7 @@ def count_search(
 
     def count(tx: Transaction) -> tuple[int, DutyReport]:
         now_ms = context.clock()
-        counts = before
+        counts, duties = before, check_duties(before)
         row = tx.one(
             SEARCH_SQL.count_search,
             user_id=user_id,
@@ -291,7 +269,7 @@ def count_search(
             now_ms=now_ms,
             hits=len(answer.hits),
             cubes=len(answer.shared_cubes),
-            owed=",".join(duty_words(counts)),
+            owed=duties.words,
             key_id=caller.key_id,
             event_ids=json.dumps(citable_events(answer)),
             names=int(is_named),
@@ -299,19 +277,15 @@ def count_search(
         if row.step != counts.step + 1:  # another search of the session was counted meanwhile
             space = search_space(tx, user_id, query.session_id, counts=True)
             counts = replace(_session_counts(context, query, space), step=row.step - 1)
-            tx.later(
-                SEARCH_SQL.set_owed,
-                session=row.session,
-                step=row.step,
-                owed=",".join(duty_words(counts)),
-            )
+            duties = check_duties(counts)
+            tx.later(SEARCH_SQL.set_owed, session=row.session, step=row.step, owed=duties.words)
         session, step = row.session, row.step
         if row.is_unsettled:
             settle(tx, session=session, before_step=step, message=query.query_text, now_ms=now_ms)
-        record_exposures(tx, session=session, step=step, cubes=answer.shared_cubes, now_ms=now_ms)
+        if cubes := answer.shared_cubes:
+            record_exposures(tx, session=session, step=step, cubes=cubes, now_ms=now_ms)
         if answer.facts:
             note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
-        duties = check_duties(counts)
         if is_l2_due(counts.l1_count, counts.l1_mapped):
             duties = duties._replace(l2_source=_l2_source(tx, counts))
         reminder = user_reminder(row, user_id, query.session_id, now_ms) if is_named else None

@@ -3,7 +3,6 @@
 No tables and no users: callers pass rows and texts in. Imports only `protocol` and `settings`.
 """
 
-from .candidates import SpaceTerms, best_events, frequencies_in, view_among
 from .embedders.opening import open_embedder
 from .embedders.port import Embedder, EmbedderUnavailable, SymmetricEmbedder, Vectors
 from .embedders.regressions import load_regression
@@ -30,13 +29,11 @@ from .ranking import (
     Known,
     Ranker,
     Ranking,
-    Reason,
     Successor,
     load_ranker,
     load_succession,
 )
-from .rerankers.opening import open_reranker
-from .rerankers.port import BoundedReranker, Reranker, RerankerUnavailable
+from .rerankers import BoundedReranker, Reranker, RerankerUnavailable, open_reranker
 from .scoring import (
     Fit,
     RankedEvent,

@@ -57,12 +57,7 @@ class JsonEndpoint:
     """
 
     def __init__(
-        self,
-        url: str,
-        *,
-        key: str = "",
-        seconds: float,
-        now: Callable[[], float] = time.monotonic,
+        self, url: str, *, key: str = "", seconds: float, now: Callable[[], float] = time.monotonic
     ) -> None:
         """Connect to nothing yet. `seconds` is the deadline of one request, retries included."""
         import httpx2  # imported here: most servers have no such endpoint

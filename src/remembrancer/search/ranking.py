@@ -12,10 +12,10 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from hashlib import blake2b
 from importlib import resources
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,9 @@ from .index.space_index import IndexView
 from .scoring import (
     LexicalScores,
     RankedEvent,
-    lengths_of_runs,
     nearness_to,
     starts_of_runs,
+    term_matches,
     unit_vectors,
 )
 from .text.analysis import (
@@ -101,9 +101,10 @@ class PoolEvents:
         self.flags = view["flags"][parts]
         event = view["event"][parts]
         self.firsts = starts_of_runs(event)  # (E,) the place in `parts` of the first part of each
-        self.sizes = lengths_of_runs(self.firsts, len(parts))  # (E,)
+        self.ends = np.append(self.firsts[1:], len(parts))  # (E,) and that after the last one
         self.numbers = event[self.firsts]  # (E,) within the space
-        self.of_part = np.arange(len(self.firsts)).repeat(self.sizes)  # (P,) the event's place
+        # (P,) the event's place
+        self.of_part = np.arange(len(self.firsts)).repeat(self.ends - self.firsts)
         self.best = self.most(self.rows[2])  # (E,)
         is_best = (self.rows[2] >= self.best[self.of_part]).nonzero()[0]
         # (E,) the place in `parts` of the part that fits best, the first of equal ones
@@ -114,13 +115,11 @@ class PoolEvents:
             self.candidates = np.sort((-self.best).argpartition(CANDIDATES_MAX)[:CANDIDATES_MAX])
 
     def most(self, values: Array) -> Array:
-        """Return the largest value of the parts of each event: (..., P) to (..., E)."""
-        result: Array = np.maximum.reduceat(values, self.firsts, axis=-1)
-        return result
+        """Return the largest value of the parts of each event: (..., P) to (..., E).
 
-    def having(self, parts: Array) -> Array:
-        """Return which events have any of these parts: (P,) bool to (E,) bool."""
-        result: Array = np.logical_or.reduceat(parts, self.firsts)
+        Of bool, which events have any such part.
+        """
+        result: Array = np.maximum.reduceat(values, self.firsts, axis=-1)
         return result
 
     def lifted(self, lifts: Mapping[int, float]) -> Array:
@@ -141,7 +140,7 @@ class PoolEvents:
         part = np.concatenate(
             [
                 view["previous"][parts[self.firsts[before]]],
-                view["next"][parts[self.firsts[after] + self.sizes[after] - 1]],
+                view["next"][parts[self.ends[after] - 1]],
             ]
         )
         exists = np.concatenate([before, after]) >= 0
@@ -184,20 +183,34 @@ class WordMatches(NamedTuple):
     share: Array  # (W,) of the query's idf mass: sums to 1
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
-    """The features of C candidates, and what the other steps need of the same computation."""
+def features_of(
+    ranking: Ranking, pool: PoolEvents, places: Array
+) -> tuple[Array, WordMatches | None]:
+    """Return the features of some events of a pool, (C, len(FEATURES)) f4; `places` (C,) ascend.
 
-    rows: Array  # (C, len(FEATURES)) f4
-    words: WordMatches | None  # None if the query has no word
-
-
-def features_of(ranking: Ranking, pool: PoolEvents, places: Array) -> Features:
-    """Return the features of some events of a pool; `places` (C,) ascend."""
+    And which of the query's words the events have; None if it has no word.
+    """
     if not len(places):
-        return Features(np.zeros((0, len(FEATURES)), "f4"), None)
-    view = ranking.view
-    matched = _words_of(ranking, pool, places)
+        return np.zeros((0, len(FEATURES)), "f4"), None
+    view, matched = ranking.view, None
+    question, lexical = ranking.question, ranking.lexical
+    matches = lexical.matches
+    if lexical.words != question.words:  # the scores count focus words, too
+        matches = term_matches(view, question.words)
+    if matches is not None:
+        of_event = np.full(len(pool.firsts), -1, "i4")
+        of_event[places] = np.arange(len(places))
+        slot = np.full(view.size, -1, "i4")  # of each part: its event, -1 for others and notices
+        slot[pool.parts] = of_event[pool.of_part]
+        if ranking.notices is not None:
+            slot[ranking.notices] = -1
+        at = slot.take(matches.parts)
+        inside = (at >= 0).nonzero()[0]
+        of_term = np.zeros((len(matches.idf), len(places)), bool)
+        of_term[matches.terms[inside], at[inside]] = True
+        mass = np.maximum.reduceat(matches.idf, matches.first_terms)
+        has = np.logical_or.reduceat(of_term, matches.first_terms, axis=0)
+        matched = WordMatches(has, mass / (float(np.add.reduce(mass)) or 1.0))
     columns = np.zeros((len(FEATURES), len(places)), "f4")
     columns[:3] = pool.rows[:, pool.places_of_best[places]]
     columns[3:5] = pool.most(pool.rows[2] * (view["side"][pool.parts] == SIDES))[:, places]
@@ -210,32 +223,11 @@ def features_of(ranking: Ranking, pool: PoolEvents, places: Array) -> Features:
     second, after_next = pool.neighbours(previous, following)
     columns[6:9] = best[previous], best[following], np.maximum(best[second], best[after_next])
     if speaker := ranking.speaker:
-        columns[9] = pool.having(view["speaker"][pool.parts] == speaker)[places]
-    moment = ranking.question.moment
+        columns[9] = pool.most(view["speaker"][pool.parts] == speaker)[places]
+    moment = question.moment
     if moment is not None and moment.month is not None:
         columns[10] = nearness_to(view["occurred_ms"][pool.parts[pool.firsts[places]]], moment)
-    return Features(columns.T, matched)
-
-
-def _words_of(ranking: Ranking, pool: PoolEvents, places: Array) -> WordMatches | None:
-    """Find the query's words in some whole events of a pool; None if the query has none."""
-    view = ranking.view
-    matches = ranking.lexical.matches_of(view, ranking.question.words)
-    if matches is None:
-        return None
-    of_event = np.full(len(pool.firsts), -1, "i4")
-    of_event[places] = np.arange(len(places))
-    slot = np.full(view.size, -1, "i4")  # of each part: its event, -1 for others and for notices
-    slot[pool.parts] = of_event[pool.of_part]
-    if ranking.notices is not None:
-        slot[ranking.notices] = -1
-    at = slot.take(matches.parts)
-    inside = (at >= 0).nonzero()[0]
-    of_term = np.zeros((len(matches.idf), len(places)), bool)
-    of_term[matches.terms[inside], at[inside]] = True
-    mass = np.maximum.reduceat(matches.idf, matches.first_terms)
-    has = np.logical_or.reduceat(of_term, matches.first_terms, axis=0)
-    return WordMatches(has, mass / (float(np.add.reduce(mass)) or 1.0))
+    return columns.T, matched
 
 
 # --- Whether a later statement takes the place of an earlier one -----------------------------
@@ -270,8 +262,7 @@ class Succession:
 def load_succession(name: str) -> Succession | None:
     """Load the regression for the vectors of an embedder; None for one that has none."""
     rows = json.loads(resources.files(__package__).joinpath("succession.json").read_text("utf-8"))
-    row = rows.get(name.partition("/")[0])
-    if row is None:
+    if (row := rows.get(name.partition("/")[0])) is None:
         return None
     both, later, earlier = (np.array(row[key], "f4") for key in ("both", "later", "earlier"))
     return Succession(both, later, earlier, row["offset"])
@@ -290,14 +281,6 @@ EVIDENCE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Logistic curves from scores to chances; each row ends with the offset."""
-
-    answerable: Array  # (len(EVIDENCE) + 1,)
-    hit: Array  # (3,): log of the share of the score, log odds of `answerable`, offset
-
-
 @dataclass(frozen=True)
 class Ranker:
     """Plain fusion (`prior` times `best`) plus T complete binary trees of depth D.
@@ -311,7 +294,11 @@ class Ranker:
     feature: Array  # (T, 2 ** D - 1) i8
     threshold: Array  # (T, 2 ** D - 1) f4
     value: Array  # (T, 2 ** (D + 1) - 1) f4: the leaves come last; of inner nodes, their mean
-    calibration: Calibration
+    # Logistic curves from scores to chances, which end with the offset: of `answerable`, from the
+    # evidence, (len(EVIDENCE) + 1,), and of a hit, from the log of the share of its score and the
+    # log odds of `answerable`, (3,).
+    answerable: Array
+    hit: Array
     succession: Succession | None = None
 
     def __call__(self, features: Array) -> Array:
@@ -384,7 +371,7 @@ class Ranker:
 
     def answerable_odds(self, evidence: Array) -> float:
         """Return the log odds that any event answers a query, from its `Ranking.evidence`."""
-        *weights, offset = self.calibration.answerable.tolist()
+        *weights, offset = self.answerable.tolist()
         return float(np.dot(weights, evidence)) + float(offset)
 
     def chances(self, scores: Array, among: Array, answerable_odds: float) -> Array:
@@ -394,7 +381,7 @@ class Ranker:
         """
         peak = float(among.max())
         log_sum = peak + math.log(float(np.exp(among - peak).sum()))
-        by_share, by_answerable, offset = self.calibration.hit.tolist()
+        by_share, by_answerable, offset = self.hit.tolist()
         odds = by_share * (scores - log_sum) + by_answerable * answerable_odds + offset
         chances: Array = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
         return chances
@@ -407,6 +394,7 @@ def _depth_first(node: int, inner: int) -> list[int]:
     return [node, *_depth_first(2 * node + 1, inner), *_depth_first(2 * node + 2, inner)]
 
 
+@lru_cache(maxsize=8)
 def load_ranker(name: str) -> Ranker:
     """Load the ranker trained for an embedder (`multilingual`) or for text alone (`none`).
 
@@ -422,6 +410,7 @@ def checksum(row: Mapping[str, Any]) -> str:
     return blake2b(json.dumps([row["prior"], row["trees"]]).encode(), digest_size=8).hexdigest()
 
 
+@cache
 def untrained() -> Ranker:
     """Return a ranker that knows nothing: plain fusion, with which training begins."""
     nothing = {"answerable": np.zeros(len(EVIDENCE) + 1), "hit": np.zeros(3)}
@@ -433,16 +422,14 @@ def ranker_of(row: Mapping[str, Any]) -> Ranker:
     """Read a ranker from its parameters. Raises ValueError if it was trained on other features."""
     if tuple(row["features"]) != FEATURES:
         raise ValueError("ranker.json was trained on other features; run bench/train_ranker.py")
-    calibration = Calibration(
-        *(np.array(row["calibration"][key], "f8") for key in ("answerable", "hit"))
-    )
-    trees = row["trees"]
+    trees, curves = row["trees"], row["calibration"]
     return Ranker(
         prior=float(row["prior"]),
         feature=np.array(trees["feature"], "i8"),
         threshold=np.array(trees["threshold"], "f4"),
         value=np.array(trees["value"], "f4"),
-        calibration=calibration,
+        answerable=np.array(curves["answerable"], "f8"),
+        hit=np.array(curves["hit"], "f8"),
     )
 
 
@@ -474,18 +461,11 @@ QUOTED_WORDS_MIN = 6
 QUOTED_COVERAGE_MIN = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class Decay:
-    """Cost of the age of a turn: half of AGE_COST after one half-life, at most AGE_COST."""
+class Decay(NamedTuple):
+    """The age of turns costs half of AGE_COST after one half-life, at most AGE_COST."""
 
     now_ms: int
     half_life_ms: int
-
-    def cost(self, occurred_ms: Array) -> Array:
-        """Return the cost (E,) of turns by the time they occurred; 0 for turns to come."""
-        age = np.maximum(self.now_ms - occurred_ms, 0) / self.half_life_ms
-        cost: Array = (AGE_COST * (1 - np.exp2(-age))).astype("f4")
-        return cost
 
 
 class Successor(NamedTuple):
@@ -508,11 +488,6 @@ class Known:
     # From the numbers of the best events: what replaced each older one of them.
     changes: Callable[[Sequence[int]], Mapping[int, Successor]] | None = None
 
-    @property
-    def lifted(self) -> set[int]:
-        """The events that are hits even if nothing else of them matches."""
-        return {*self.focus, *self.summary}
-
 
 def unquoted_notices(
     view: IndexView, question: ParsedQuery, coverage: Array, allowed: Array
@@ -522,8 +497,6 @@ def unquoted_notices(
     `coverage`, (size,), is the share of the query's words in each passage. None if there are no
     such passages.
     """
-    if not view.flags & NOTICE:
-        return None
     notices: Array = view["flags"] & NOTICE > 0
     if not notices.any():
         return None
@@ -541,8 +514,6 @@ def repeats_in(view: IndexView, pool: Array) -> Array:
     The earliest stays: its id is the one that was cited, and what differs between near duplicates
     tells nothing. If it is erased, or out of the period searched, the next one takes its place.
     """
-    if not view.flags & REPEATED:
-        return pool[:0]
     flags = view["flags"][pool]
     repeated = flags & REPEATED > 0
     if not repeated.any():
@@ -586,29 +557,18 @@ def said_again(
     speaker, flags = view["speaker"][parts], view["flags"][parts]
     is_statement = flags & (NOTICE | SUSPECT | UNVERIFIED | REPEATED) == 0
     asks = (pool.flags & QUESTION > 0) & (view["side"][pool.parts] == QUERY)
-    is_statement &= ~pool.having(asks)[places]  # the answer repeats others
+    is_statement &= ~pool.most(asks)[places]  # the answer repeats others
     sure *= (rank[:, None] < rank) & (speaker[:, None] == speaker) & is_statement
     return sure
 
 
 # --- Rank the events of a view for a query ---------------------------------------------------
 
-Reason: TypeAlias = tuple[str, int | None, float]  # signal, rank by it or None, value
-
 # The ranker scores a pool: the events of the most promising parts, or all of a small space.
 POOL_PARTS_MAX = 4096
 # A part matches if it has this share of the query's words, or this cosine.
 COVERAGE_MIN, COSINE_MIN = 0.005, 0.15
 NEIGHBOUR_MIN = 0.5  # value at which a neighbour is named as a reason
-
-
-class FeatureValue(NamedTuple):
-    """One feature of an event."""
-
-    feature: str
-    value: float
-    rank: int  # among the candidates, 1 = the largest value
-    adds: float  # to Ranker.start
 
 
 @dataclass(frozen=True, slots=True)
@@ -621,10 +581,6 @@ class Scores:
     # The numbers of events that a later one almost surely replaced, and of that.
     outdated: Mapping[int, int] = field(default_factory=dict)
 
-    def place(self, event: int) -> int:
-        """Return the place of an event of the pool."""
-        return int(np.searchsorted(self.events.numbers, event))
-
 
 class Ranking:
     """The events of a view that may answer a query, with every signal about them."""
@@ -635,14 +591,17 @@ class Ranking:
         question: ParsedQuery,
         text: LexicalScores,
         cosine: Array,
+        ranker: Ranker,
         *,
         among: Array | None = None,
     ) -> None:
         self.view, self.question, self.cosine = view, question, cosine
-        self.lexical = text
+        self.lexical, self.ranker = text, ranker
         self.allowed = view.alive if among is None else view.alive & among
         # Passages that programs wrote: they must not lift their neighbours.
-        self.notices = unquoted_notices(view, question, text.coverage, self.allowed)
+        self.notices = None
+        if view.flags & NOTICE:
+            self.notices = unquoted_notices(view, question, text.coverage, self.allowed)
         self._is_whole = self.notices is None and among is None and view.is_whole
         scale = None
         if not self._is_whole:
@@ -659,10 +618,24 @@ class Ranking:
         self.has_vector = view["inverse_norm"] > 0
         if is_near and not (self._is_whole and self.has_vector.all()):
             self.cosine = self._with_estimates(cosine)
-        self.pool = self._pool()
-        self._matched: tuple[Ranker, Array] | None = None
-        self._odds: tuple[Ranker, float] | None = None
-        self._scored: tuple[Ranker, Known, Scores] | None = None
+        # The parts that share a word or enough meaning with the query: (size,) bool.
+        self.matches = (text.coverage >= COVERAGE_MIN) | (self.cosine >= COSINE_MIN)
+        if not self._is_whole:
+            self.matches &= self.allowed
+            is_near = bool(self.cosine[self.allowed].any())
+        # The query has a word, and some event a word of it or a vector to compare.
+        self.has_signal = bool(question.words) and (is_near or bool(self.matches.any()))
+        self._scored: tuple[Known, Scores] | None = None
+        self._describe(self._pool())
+
+    def _describe(self, pool: Array) -> None:
+        """Score the events of a pool, all allowed parts of each, by how they match."""
+        self.pool, self.pool_events = pool, PoolEvents(self, pool)
+        candidates = self.pool_events.candidates
+        self.features, self.words = features_of(self, self.pool_events, candidates)
+        self.match = self.ranker(self.features)  # (C,) of the candidates
+        # The log odds that any event answers the query.
+        self.odds = self.ranker.answerable_odds(self.evidence())
 
     def _with_estimates(self, cosine: Array) -> Array:
         """Return the cosines, for parts without a vector those that would be worth their words.
@@ -698,10 +671,9 @@ class Ranking:
             rows[:, self.notices[parts]] = 0
         return rows
 
-    def base_of(self, parts: Array) -> Array:
+    def base_of(self, parts: Array) -> Any:
         """Return the scores of some parts by words and vector: 0..1, float32; 0 for notices."""
-        base: Array = self.rows_of(parts)[2]
-        return base
+        return self.rows_of(parts)[2]
 
     def _pool(self) -> Array:
         if self._is_whole and self.view.size > POOL_PARTS_MAX:
@@ -732,16 +704,6 @@ class Ranking:
         return promise
 
     @cached_property
-    def pool_events(self) -> PoolEvents:
-        """The events of the pool."""
-        return PoolEvents(self, self.pool)
-
-    @cached_property
-    def features(self) -> Features:
-        """The features of the candidates."""
-        return features_of(self, self.pool_events, self.pool_events.candidates)
-
-    @cached_property
     def speaker(self) -> int:
         """The one speaker of the space that the query names; 0 if it names none or several."""
         if not self.view.speakers:
@@ -754,21 +716,6 @@ class Ranking:
         }
         named = self.view.speakers & names
         return next(iter(named)) if len(named) == 1 else 0
-
-    @cached_property
-    def matches(self) -> Array:
-        """The parts that share a word or enough meaning with the query: (size,) bool."""
-        matches: Array = self.lexical.coverage >= COVERAGE_MIN
-        matches |= self.cosine >= COSINE_MIN
-        return matches if self._is_whole else matches & self.allowed
-
-    @cached_property
-    def has_signal(self) -> bool:
-        """True if the query has a word, and some event a word of it or a vector to compare."""
-        if not self.question.words:
-            return False
-        is_near = self.cosine.any() if self._is_whole else self.cosine[self.allowed].any()
-        return bool(is_near or self.matches.any())
 
     def focus_candidates(self, phrase: ParsedQuery) -> Array:
         """Return the numbers of events that may contain a phrase.
@@ -790,27 +737,27 @@ class Ranking:
         _, firsts = np.unique(events, return_index=True)
         return events[np.sort(firsts)]
 
-    def ranked(self, ranker: Ranker, known: Known, most: int) -> list[RankedEvent]:
+    def ranked(self, known: Known, most: int) -> list[RankedEvent]:
         """Return the `most` best events, best first.
 
         None, if nothing has a word of the query, a vector to compare or a lift.
         """
-        if not (known.lifted or self.has_signal):
+        if not (known.focus or known.summary or self.has_signal):
             return []
-        scores = self.scores(ranker, known)
-        best = _best(scores.total, most)
-        if not len(best):
+        scores = self.scores(known)
+        if not len(scores.total):
             return []
-        totals = scores.total[best]
-        chances = ranker.chances(totals, scores.total, self._answerable_odds(ranker))
-        events = scores.events
+        best = _best_places(scores.total, most)
+        if len(best) < len(scores.total):  # of equals the first
+            best = (scores.total >= scores.total[best].min()).nonzero()[0]
+        best = best[(-scores.total[best]).argsort(kind="stable")][:most]
+        totals, events = scores.total[best], scores.events
+        chances = self.ranker.chances(totals, scores.total, self.odds)
         parts = events.parts[events.places_of_best[best]]
-        columns = events.numbers[best], chances, parts, totals
-        return [RankedEvent(*one) for one in zip(*(each.tolist() for each in columns), strict=True)]
+        columns = (one.tolist() for one in (events.numbers[best], chances, parts, totals))
+        return [RankedEvent(*one) for one in zip(*columns, strict=True)]
 
-    def answerable(
-        self, ranker: Ranker, vector: Array | None = None, embedder: str = "none"
-    ) -> float:
+    def answerable(self, vector: Array | None = None, embedder: str = "none") -> float:
         """Return how likely it is that any event answers the query: 0..1.
 
         A query that says nothing ("thanks") is answered by none, and one that carries all it needs
@@ -819,7 +766,7 @@ class Ranking:
         """
         if not self.has_signal:
             return 0.0
-        odds = self._answerable_odds(ranker)
+        odds = self.odds
         empty, alone = (load_regression(kind, embedder) for kind in ("empty", "alone"))
         if vector is not None and len(vector) and empty is not None and alone is not None:
             if empty.odds(vector) > 0:
@@ -827,57 +774,48 @@ class Ranking:
             odds -= max(alone.odds(vector), 0.0)
         return 1 / (1 + math.exp(-min(max(odds, -30.0), 30.0)))
 
-    def _answerable_odds(self, ranker: Ranker) -> float:
-        """Return the log odds that any event answers the query."""
-        if self._odds is None or self._odds[0] is not ranker:
-            self._odds = ranker, ranker.answerable_odds(self.evidence(ranker))
-        return self._odds[1]
-
-    def evidence(self, ranker: Ranker) -> Array:
+    def evidence(self) -> Array:
         """Return what tells whether any event answers the query: (len(EVIDENCE),)."""
-        rows = self.features.rows
+        rows = self.features
         if not len(rows):
             return np.zeros(len(EVIDENCE))
-        match = self._match(ranker)
         own = self.pool if self.notices is None else self.pool[~self.notices[self.pool]]
         cosine = float(self.cosine[own].max()) if len(own) else 0.0
         covered = float(rows[:, FEATURES.index("covered")].max())
         count = math.log1p(sum(not word.is_stop for word in self.question.words))
         # As if FEW_EVENTS average ones were beside them: a single event stands out from nothing.
-        mean = (float(match.sum()) + FEW_EVENTS * ranker.start) / (len(match) + FEW_EVENTS)
+        match, start = self.match, self.ranker.start
+        mean = (float(match.sum()) + FEW_EVENTS * start) / (len(match) + FEW_EVENTS)
         events, lead = math.log1p(len(self.pool_events.firsts)), float(match.max()) - mean
         return np.array([cosine, covered, cosine * covered, count, count * covered, events, lead])
 
-    def _match(self, ranker: Ranker) -> Array:
-        """Return the scores of the candidates by the ranker: (C,)."""
-        if self._matched is None or self._matched[0] is not ranker:
-            self._matched = ranker, ranker(self.features.rows)
-        return self._matched[1]
+    def scores(self, known: Known) -> Scores:
+        """Return the score of every event of the pool: the one that orders the hits.
 
-    def scores(self, ranker: Ranker, known: Known) -> Scores:
-        """Return the score of every event of the pool: the one that orders the hits."""
-        if self._scored is None or self._scored[0] is not ranker or self._scored[1] is not known:
-            self._widen(known.lifted)
-            scores = self._with_adjustments(ranker, known)
-            changes = self._changes(scores, known)
-            linked = {one.event for one in changes.values()}  # what replaced a hit is a hit
-            if known.asks_history:
-                linked |= set(changes)
-            if self._widen(linked):
-                scores = self._with_adjustments(ranker, known)
-            compared = self._compared(scores, known, changes, ranker.succession)
-            self._scored = ranker, known, compared
-        return self._scored[2]
+        Computed once: the pool grows by what `known` lifts and links.
+        """
+        if self._scored is not None and self._scored[0] is known:
+            return self._scored[1]
+        self._widen({*known.focus, *known.summary})
+        scores, changes = self._with_adjustments(known), dict[int, Successor]()
+        if known.changes is not None and len(scores.total):
+            best = _best_places(scores.total, LINKED_MAX)
+            changes |= known.changes(scores.events.numbers[best].tolist())
+        linked = {one.event for one in changes.values()}  # what replaced a hit is a hit
+        if known.asks_history:
+            linked |= set(changes)
+        if self._widen(linked):
+            scores = self._with_adjustments(known)
+        self._scored = known, self._compared(scores, known, changes)
+        return self._scored[1]
 
-    def _with_adjustments(self, ranker: Ranker, known: Known) -> Scores:
-        pool = self.pool_events
-        if not len(self.pool):
-            return Scores(pool, {}, np.zeros(0, "f4"))
-        match = self._match(ranker)
+    def _with_adjustments(self, known: Known) -> Scores:
+        match, pool = self.match, self.pool_events
+        if not len(match):
+            return Scores(pool, {}, match)
         if len(match) < len(pool.firsts):  # the others follow the candidates
-            of_candidates = match
             match = float(match.min()) - 1 + pool.best - float(pool.best.max())
-            match[pool.candidates] = of_candidates
+            match[pool.candidates] = self.match
         adjustments = dict(self._adjusted(known))
         return Scores(pool, adjustments, sum(adjustments.values(), start=match))
 
@@ -888,44 +826,27 @@ class Ranking:
             if lifts:
                 yield name, pool.lifted(lifts)
         if self.notices is not None:
-            yield "notice", -NOTICE_COST * self._notices_alone()
+            notices, matches = self.notices[self.pool], self.matches[self.pool]
+            alone = pool.most(notices) & ~pool.most(matches & ~notices)  # no other part matches
+            yield "notice", -NOTICE_COST * alone
         if flags & EMPTY:
-            yield "empty", -EMPTY_COST * ~pool.having(pool.flags & EMPTY == 0)
+            yield "empty", -EMPTY_COST * ~pool.most(pool.flags & EMPTY == 0)
         if flags & SUSPECT:  # a notice has its own cost, and must not lower the words beside it
             own = pool.flags & (SUSPECT | NOTICE) == SUSPECT
-            yield "suspect", -SUSPECT_COST * pool.having(own)
+            yield "suspect", -SUSPECT_COST * pool.most(own)
         if flags & UNVERIFIED and not known.takes_unverified:
-            yield "unverified", -UNVERIFIED_COST * pool.having(pool.flags & UNVERIFIED > 0)
-        repeats = repeats_in(self.view, self.pool)
-        if len(repeats):
+            yield "unverified", -UNVERIFIED_COST * pool.most(pool.flags & UNVERIFIED > 0)
+        if flags & REPEATED and len(repeats := repeats_in(self.view, self.pool)):
             yield "repeated", -REPEATED_COST * np.isin(pool.numbers, repeats)
         if known.elsewhere is not None:
             yield "project", -ELSEWHERE_COST * known.elsewhere[pool.numbers]
         if known.decay is not None:
-            yield "age", -known.decay.cost(self.view["occurred_ms"][self.pool[pool.firsts]])
+            now_ms, half_life_ms = known.decay
+            occurred_ms = self.view["occurred_ms"][self.pool[pool.firsts]]
+            age = np.maximum(now_ms - occurred_ms, 0) / half_life_ms  # 0 for turns to come
+            yield "age", -(AGE_COST * (1 - np.exp2(-age))).astype("f4")
 
-    def _notices_alone(self) -> Array:
-        """Return which events match only by what programs wrote: (E,) bool."""
-        assert self.notices is not None
-        notices, matches = self.notices[self.pool], self.matches[self.pool]
-        pool = self.pool_events
-        alone: Array = pool.having(notices) & ~pool.having(matches & ~notices)
-        return alone
-
-    def _changes(self, scores: Scores, known: Known) -> Mapping[int, Successor]:
-        """Return what replaced the best events, by the number of the older one."""
-        if known.changes is None or not len(scores.total):
-            return {}
-        best = _best_places(scores.total, LINKED_MAX)
-        return known.changes(scores.events.numbers[best].tolist())
-
-    def _compared(
-        self,
-        scores: Scores,
-        known: Known,
-        changes: Mapping[int, Successor],
-        succession: Succession | None,
-    ) -> Scores:
+    def _compared(self, scores: Scores, known: Known, changes: Mapping[int, Successor]) -> Scores:
         """Return the scores with what the best events say of each other.
 
         What holds now is first: a statement that a later one replaced pays, and the later one,
@@ -954,19 +875,12 @@ class Ranking:
             costs[older] = REPLACED_COST
         total = total + gains - costs
         hints = {older: newer.event for older, newer in changes.items() if not newer.certain}
-        won, lost, outdated = self._exchanged(
-            scores.events, total, succession, hints, known.elsewhere
-        )
+        won, lost, outdated = self._exchanged(scores.events, total, hints, known.elsewhere)
         adjustments |= {"replaces": gains, "replaced": -costs, "newer": won, "outdated": -lost}
         return Scores(scores.events, adjustments, total + won - lost, outdated)
 
     def _exchanged(
-        self,
-        events: PoolEvents,
-        total: Array,
-        succession: Succession | None,
-        hints: Mapping[int, int],
-        elsewhere: Array | None,
+        self, events: PoolEvents, total: Array, hints: Mapping[int, int], elsewhere: Array | None
     ) -> tuple[Array, Array, dict[int, int]]:
         """Return what events gain from earlier ones that score higher, what those lose, each (E,),
         and which of those are outdated.
@@ -979,11 +893,12 @@ class Ranking:
         of_candidates = total[events.candidates]
         chosen = np.sort(_best_places(of_candidates, COMPARED_MAX))
         places, own = events.candidates[chosen], of_candidates[chosen]
-        matched, numbers = self.features.words, events.numbers[places]
+        matched, numbers = self.words, events.numbers[places]
         if matched is not None:
             matched = matched._replace(has=matched.has[:, chosen])
         newer = np.array([hints.get(one, -1) for one in numbers.tolist()])
-        sure = said_again(events, places, matched, succession, newer[:, None] == numbers)
+        hinted = newer[:, None] == numbers
+        sure = said_again(events, places, matched, self.ranker.succession, hinted)
         sure[self.cosine[events.parts[events.places_of_best[places]]] >= QUOTED_COSINE_MIN] = 0
         if elsewhere is not None:
             is_elsewhere = elsewhere[numbers]
@@ -991,27 +906,27 @@ class Ranking:
         exchanged = sure * np.maximum(own[:, None] - own, 0)
         gains[places], costs[places] = exchanged.max(axis=0), exchanged.max(axis=1)
         outdated = (sure.max(axis=1) >= OUTDATED_MIN).nonzero()[0]
-        successors = sure[outdated].argmax(axis=1)
-        pairs = zip(numbers[outdated].tolist(), numbers[successors].tolist(), strict=True)
-        return gains, costs, dict(pairs)
+        successors = numbers[sure[outdated].argmax(axis=1)].tolist()
+        return gains, costs, dict(zip(numbers[outdated].tolist(), successors, strict=True))
 
-    def feature_values(self, ranker: Ranker, event: int) -> list[FeatureValue]:
-        """Return every feature of an event of the pool, in the order of FEATURES."""
+    def feature_values(self, event: int) -> list[tuple[str, float, int, float]]:
+        """Return every feature of an event of the pool, in the order of FEATURES.
+
+        Its name, its value, its rank among the candidates, 1 = the largest, and what it adds to
+        Ranker.start.
+        """
         row, others = self._row(event)
         ranks = 1 + np.count_nonzero(others > row, axis=0)
-        adds = ranker.contributions(row)
-        return [
-            FeatureValue(*values)
-            for values in zip(FEATURES, row.tolist(), ranks.tolist(), adds.tolist(), strict=True)
-        ]
+        columns = FEATURES, row.tolist(), ranks.tolist(), self.ranker.contributions(row).tolist()
+        return list(zip(*columns, strict=True))
 
     def _row(self, event: int) -> tuple[Array, Array]:
         """Return the features of an event of the pool, and those of the candidates."""
-        pool, rows = self.pool_events, self.features.rows
+        pool, rows = self.pool_events, self.features
         place = int(pool.numbers.searchsorted(event))
         at = int(pool.candidates.searchsorted(place))
         if at == len(rows) or pool.candidates[at] != place:  # a lift made it a hit
-            return features_of(self, pool, np.array([place])).rows[0], rows
+            return features_of(self, pool, np.array([place]))[0][0], rows
         return rows[at], rows
 
     def neighbour_of(self, part: int, column: str) -> int | None:
@@ -1036,10 +951,7 @@ class Ranking:
         pool = grown.nonzero()[0]
         if len(pool) == len(self.pool):
             return False
-        self.pool = pool
-        self._matched = self._odds = None
-        for name in ("features", "pool_events"):
-            self.__dict__.pop(name, None)
+        self._describe(pool)
         return True
 
     def _first_parts(self, numbers: Iterable[int]) -> Array:
@@ -1067,9 +979,9 @@ class Ranking:
                 chosen[edge] = True
         return chosen
 
-    def matching(self, lifted: Iterable[int]) -> int:
+    def matching(self, known: Known) -> int:
         """Return the number of events of the whole space that match the query or are lifted."""
-        matches, firsts = self.matches, self._first_parts(lifted)
+        matches, firsts = self.matches, self._first_parts({*known.focus, *known.summary})
         if len(firsts):
             matches = matches | (self._with_events(firsts) & self.allowed)
         # Of the places: by the marks, choosing half of them takes seven times as long.
@@ -1084,14 +996,17 @@ class Ranking:
             first -= 1
         return int(side[part]), part - first
 
-    def reasons(self, event: int, part: int) -> list[Reason]:
-        """Return the strongest signals of an event of the pool; `part` is its best part."""
+    def reasons(self, event: int, part: int) -> list[tuple[str, int | None, float]]:
+        """Return the strongest signals of an event of the pool; `part` is its best part.
+
+        Each with the rank by it, if it has one, and its value.
+        """
         row = dict(zip(FEATURES, self._row(event)[0].tolist(), strict=True))
         pool = self.pool_events
         signals = pool.rows[:2]
         own = signals[:, pool.parts.searchsorted(part), None]
         by_text, by_cosine = ((signals > own).sum(axis=1) + 1).tolist()
-        reasons: list[Reason] = []
+        reasons: list[tuple[str, int | None, float]] = []
         if row["text"] > 0:
             reasons.append(("text", by_text, row["text"]))
         if self.cosine_of(part) > 0:
@@ -1101,15 +1016,6 @@ class Ranking:
         if neighbour >= NEIGHBOUR_MIN:
             reasons.append(("neighbour", None, neighbour))
         return reasons
-
-
-def _best(score: Array, most: int) -> Array:
-    """Return the places of the `most` largest scores, largest first, of equals the first."""
-    if len(score) > most:
-        places = (score >= score[_best_places(score, most)].min()).nonzero()[0]
-        best: Array = places[(-score[places]).argsort(kind="stable")][:most]
-        return best
-    return (-score).argsort(kind="stable")
 
 
 def _best_places(score: Array, most: int) -> Array:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import date
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,14 +30,6 @@ def starts_of_runs(ordered: Array) -> Array:
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     starts: Array = is_first.nonzero()[0]
     return starts
-
-
-def lengths_of_runs(starts: Array, count: int) -> Array:
-    """Return the lengths of runs that start at these places of `count`."""
-    lengths = np.empty(len(starts), np.intp)  # np.diff has a higher overhead
-    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
-    lengths[-1:] = count - starts[-1:]
-    return lengths
 
 
 # --- Scores of parts for a query: by words (BM25) and by vector (cosine) ---------------------
@@ -72,10 +66,6 @@ class LexicalScores:
     coverage: Array  # (parts,) f4, 0..1
     words: Sequence[QueryWord]
     matches: TermMatches | None  # of the words
-
-    def matches_of(self, view: IndexView, words: Sequence[QueryWord]) -> TermMatches | None:
-        """Return where the terms of some words occur: known if they are those of the scores."""
-        return self.matches if self.words == words else term_matches(view, words)
 
 
 def term_matches(view: IndexView, words: Sequence[QueryWord]) -> TermMatches | None:
@@ -124,12 +114,8 @@ def lexical_scores(view: IndexView, words: Sequence[QueryWord]) -> LexicalScores
 
 def query_term_weights(words: Sequence[QueryWord]) -> list[QueryWord]:
     """Return the distinct content words of a query, or all words if it has no others."""
-    return list(
-        {
-            tuple(sorted(word.terms)): word
-            for word in [word for word in words if not word.is_stop] or words
-        }.values()
-    )
+    content = [word for word in words if not word.is_stop] or words
+    return list({tuple(sorted(word.terms)): word for word in content}.values())
 
 
 def idf_of(parts: Any, total: int) -> Any:
@@ -165,11 +151,9 @@ def embedding_text(view: IndexView, question: ParsedQuery) -> str:
     """
     view.find_all([term for word in question.words if not word.is_stop for term in word.terms])
     words = [word for word in question.words if word.is_stop or not is_frequent(view, word)]
-    return (
-        "".join(word.text if word.is_joined else f" {word.text}" for word in words).lstrip()
-        if any(not word.is_stop for word in words)
-        else question.text
-    )
+    if all(word.is_stop for word in words):
+        return question.text
+    return "".join(word.text if word.is_joined else f" {word.text}" for word in words).lstrip()
 
 
 def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
@@ -181,18 +165,17 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
         return np.zeros(view.size, "f4")
     query = quantize(vector[None, :])
     cosine = np.empty(view.size, "f4")
-    ends = list(accumulate(len(block) for block in view.vectors))
-
-    def fill(place: int) -> None:
-        block, end = view.vectors[place], ends[place]
-        # A row of a matrix, because that is what the function fills.
-        numkong.cdist(query, block, metric="dot", out=cosine[None, end - len(block) : end])
-
+    ends = accumulate(len(block) for block in view.vectors)
+    # A row of a matrix, because that is what the function fills.
+    rows = [cosine[None, end - len(one) : end] for one, end in zip(view.vectors, ends, strict=True)]
+    scan = partial(numkong.cdist, query, metric="dot")
     if view.size >= SHARED_PARTS_MIN:
-        list(_shared.map(fill, range(len(ends))))
+        pairs = zip(view.vectors, rows, strict=True)
+        for future in [_shared.submit(scan, block, out=row) for block, row in pairs]:
+            future.result()
     else:
-        for place in range(len(ends)):
-            fill(place)
+        for block, row in zip(view.vectors, rows, strict=True):
+            scan(block, out=row)
     # While one embedder replaces another, a query has a unit vector of each.
     units = max(round(float(vector @ vector)), 1)
     length = float(np.sqrt((query.astype("f4") ** 2).sum() / units)) or 1.0
@@ -225,23 +208,16 @@ def unit_vectors(view: IndexView, parts: Array) -> Array:
 def nearness_to(occurred_ms: Array, moment: DateHint) -> Array:
     """Return how near times (ms since 1970) are to the date of a query: 0..1, float32."""
     dates = occurred_ms.astype("M8[ms]")
-    years = dates.astype("M8[Y]").astype("i8") + 1970
-    months = dates.astype("M8[M]").astype("i8") % 12 + 1
+    years = dates.astype("M8[Y]")
     if moment.day is not None and moment.month is not None:
-        day_of_year = (dates.astype("M8[D]") - dates.astype("M8[Y]").astype("M8[D]")).astype("i8")
-        query_day = (
-            (np.datetime64(f"2001-{moment.month:02d}-01") - np.datetime64("2001-01-01")).astype(
-                "i8"
-            )
-            + moment.day
-            - 1
-        )
+        day_of_year = (dates.astype("M8[D]") - years.astype("M8[D]")).astype("i8")
+        query_day = date(2001, moment.month, 1).timetuple().tm_yday + moment.day - 2
         distance = np.abs(day_of_year - query_day)
         nearness: Array = np.exp(-np.minimum(distance, 365 - distance) / DATE_DAYS)
     else:
-        nearness = (months == moment.month).astype("f8")
+        nearness = (dates.astype("M8[M]").astype("i8") % 12 + 1 == moment.month).astype("f8")
     if moment.year is not None:
-        nearness = nearness * (years == moment.year)
+        nearness = nearness * (years.astype("i8") + 1970 == moment.year)
     return nearness.astype("f4")
 
 
@@ -296,7 +272,7 @@ def fitting(
     if not len(relevant):
         return
     part_score = coverage + similarity
-    ends = firsts + lengths_of_runs(firsts, len(event))
+    ends = np.append(firsts[1:], len(event))
     order = relevant[np.lexsort((-best_cosine[relevant], -score[relevant]))]
     if groups is not None:
         order = _best_of_groups(order, groups[firsts], most)

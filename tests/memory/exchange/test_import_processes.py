@@ -25,7 +25,6 @@ from remembrancer.search.index.entries import (
     PROCESSES_MAX,
     TEXTS_MIN,
     EntryMaker,
-    EntryPool,
 )
 from remembrancer.settings import processors
 
@@ -87,7 +86,7 @@ def test_the_index_is_that_of_an_import_in_one_process(
     tmp_path: Path, source: Path, maker: EntryMaker
 ) -> None:
     here = stored(tmp_path / "one", source, None)
-    assert isinstance(maker, EntryPool)
+    assert maker.ahead
 
     assert ("Never use emoji in letter 50.",) in here
     assert stored(tmp_path / "several", source, maker) == here
@@ -136,11 +135,11 @@ def test_no_process_is_started_without_the_memory_for_it(monkeypatch: pytest.Mon
     embedder = open_embedder("multilingual")
     monkeypatch.setattr(entries, "available_bytes", lambda: PROCESSES_MAX * PROCESS_BYTES)
     with entry_maker(embedder, TEXTS_MIN, 8) as maker:
-        assert not isinstance(maker, EntryPool)
+        assert not maker.ahead
 
     monkeypatch.setattr(entries, "available_bytes", lambda: None)  # not known
     with entry_maker(embedder, TEXTS_MIN, 8) as maker:
-        assert isinstance(maker, EntryPool)
+        assert maker.ahead
 
 
 def test_the_command_uses_the_processors_of_the_machine(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -30,10 +30,9 @@ from ...protocol.search import Looked as SearchedCounts
 from ...protocol.text import beginning
 from ...search import (
     SIGNALS,
-    QueryWord,
     RankedEvent,
-    Ranker,
     Ranking,
+    embedding_text,
     highlight,
     is_frequent,
     parts_with,
@@ -42,15 +41,12 @@ from ...search.ranking import Scores
 from ...store import Transaction
 from ..spaces import SQL, row_id
 from .hits import best_passage
-from .recall import SearchOutcome, StageTimer, read_embedded, search
+from .recall import Search, read_embedded
 
 NEAR_MISSES_MAX = 5  # near misses to report
 PREVIEW_CHARACTERS_MAX = 240  # of each side of a neighbour or a near miss
 _SIDES: tuple[Literal["query", "response"], ...] = ("query", "response")
-_NEIGHBOURS: tuple[tuple[str, Literal["before", "after"]], ...] = (
-    ("previous", "before"),
-    ("next", "after"),
-)
+_PLACES: tuple[Literal["before", "after"], ...] = ("before", "after")
 
 
 class OneMemoryOnly(InvalidRequest):
@@ -67,68 +63,40 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
     if query.teams is not None:
         raise OneMemoryOnly
     user_id = space_user_id(caller, query.user_id)
-    stages = StageTimer()
 
     def read(tx: Transaction) -> Explanation:
-        outcome = search(context, tx, caller, user_id, query, stages)
-        return _explanation(
-            context,
-            tx,
-            outcome,
-            query,
-            [Stage(stage=name, ms=round(ms, 3)) for name, ms in stages.ms.items()],
-        )
+        outcome = Search(context, tx, caller, user_id, query)
+        outcome.run()
+        return _explanation(outcome)
 
     return read_embedded(context, caller, read)
 
 
-def _explanation(
-    context: Context,
-    tx: Transaction,
-    outcome: SearchOutcome,
-    query: MemoryQuery,
-    stages: list[Stage],
-) -> Explanation:
-    answer, ranking, ranker, space_id = (
-        outcome.answer,
-        outcome.ranking,
-        outcome.ranker,
-        outcome.space_id,
-    )
-    common: dict[str, Any] = {
+def _explanation(outcome: Search) -> Explanation:
+    answer, ranking = outcome.answer, outcome.ranking
+    values: dict[str, Any] = {
         "shared_cubes": answer.shared_cubes,
         "facts": answer.facts,
         "instructions": answer.instructions,
         "summaries": answer.summaries,
         "focus_missing": answer.focus_missing,
         "help_hits": answer.help_hits,
-        "stages": stages,
+        "total_hits": answer.total_hits,
+        "answerable": answer.answerable,
+        "stages": [Stage(stage=name, ms=round(ms, 3)) for name, ms in outcome.stages.ms.items()],
     }
-    if ranking is None or ranker is None or space_id is None or outcome.terms is None:
-        no_counts = SearchedCounts(events=0, passages=0, in_time=0, ranked=0, matches=0)
-        return Explanation(
-            hits=[],
-            total_hits=0,
-            start_score=0.0,
-            words=[],
-            vector_text="",
-            looked=no_counts,
-            left_out=[],
-            **common,
-        )
-    scores = ranking.scores(ranker, outcome.known)
-    words = outcome.terms.words
-    hits = [
-        _hit(tx, space_id, ranking, ranker, scores, hit, ranked, words)
-        for hit, ranked in zip(answer.hits, outcome.ranked_hits, strict=True)
-    ]
+    if ranking is None:
+        looked = SearchedCounts(events=0, passages=0, in_time=0, ranked=0, matches=0)
+        nothing: dict[str, Any] = {"hits": [], "words": [], "left_out": [], "vector_text": ""}
+        return Explanation(start_score=0.0, looked=looked, **nothing, **values)
+    scores = ranking.scores(outcome.known)
+    explained = zip(answer.hits, outcome.ranked_hits, strict=True)
+    has_vectors = bool(outcome.context.layout.dimensions)
     return Explanation(
-        hits=hits,
-        total_hits=answer.total_hits,
-        start_score=round(ranker.start, 4),
+        hits=[_hit(outcome, ranking, scores, *one) for one in explained],
+        start_score=round(ranking.ranker.start, 4),
         words=list(_words(ranking)),
-        vector_text=outcome.vector_text if context.layout.dimensions else "",
-        answerable=answer.answerable,
+        vector_text=embedding_text(ranking.view, ranking.question) if has_vectors else "",
         looked=SearchedCounts(
             events=ranking.view.events,
             passages=ranking.view.alive_parts,
@@ -136,26 +104,19 @@ def _explanation(
             ranked=len(ranking.pool),
             matches=int(ranking.matches.sum()),
         ),
-        left_out=list(_near_misses(tx, space_id, ranking, scores, outcome, query)),
-        **common,
+        left_out=list(_near_misses(outcome, ranking, scores)),
+        **values,
     )
 
 
 def _hit(
-    tx: Transaction,
-    space_id: int,
-    ranking: Ranking,
-    ranker: Ranker,
-    scores: Scores,
-    hit: Hit,
-    candidate: RankedEvent,
-    words: Sequence[QueryWord],
+    outcome: Search, ranking: Ranking, scores: Scores, hit: Hit, candidate: RankedEvent
 ) -> ExplainedHit:
+    tx, space_id = outcome.tx, outcome.space_id
     side, passage = ranking.place_of(candidate.part)
     whole = tx.one(SQL.hit, id=row_id(space_id, candidate.event))
     start, end = best_passage(getattr(whole, _SIDES[side]), ranking, candidate.part)
-    measures = ranking.feature_values(ranker, candidate.event)
-    at = scores.place(candidate.event)
+    at = int(scores.events.numbers.searchsorted(candidate.event))
     adjustments = [
         Adjustment(name=name, adds=round(float(values[at]), 4))
         for name, values in scores.adjustments.items()
@@ -172,47 +133,40 @@ def _hit(
         cosine=round(ranking.cosine_of(candidate.part), 4),
         features=[
             Feature(
-                feature=measure.feature,
-                signal=_signal(measure.feature),
-                value=round(measure.value, 4),
-                rank=measure.rank,
-                adds=round(measure.adds, 4),
+                feature=name,
+                signal=next(signal for signal, features in SIGNALS.items() if name in features),
+                value=round(value, 4),
+                rank=rank,
+                adds=round(adds, 4),
             )
-            for measure in measures
+            for name, value, rank, adds in ranking.feature_values(candidate.event)
         ],
         adjustments=adjustments,
         raw_score=round(candidate.raw, 4),
         marks=[
             Mark(side=name, start=start, end=end)
             for name in _SIDES
-            for start, end in highlight(getattr(hit, name), words, ranking.view.languages)
+            for start, end in highlight(
+                getattr(hit, name), ranking.lexical.words, ranking.view.languages
+            )
         ],
         neighbours=list(_neighbours(tx, space_id, ranking, candidate.part)),
     )
 
 
-def _signal(feature: str) -> str:
-    return next(signal for signal, features in SIGNALS.items() if feature in features)
-
-
 def _neighbours(tx: Transaction, space_id: int, ranking: Ranking, part: int) -> Iterator[Neighbour]:
-    for column, position in _NEIGHBOURS:
+    for column, position in zip(("previous", "next"), _PLACES, strict=True):
         neighbour = ranking.neighbour_of(part, column)
-        row = (
-            None
-            if neighbour is None
-            else tx.one_or_none(SQL.hit, id=row_id(space_id, int(ranking.view["event"][neighbour])))
-        )
-        if neighbour is not None and row is not None:
-            texts = {
-                "query": beginning(row.query, PREVIEW_CHARACTERS_MAX),
-                "response": beginning(row.response, PREVIEW_CHARACTERS_MAX),
-            }
+        if neighbour is None:
+            continue
+        row = tx.one_or_none(SQL.hit, id=row_id(space_id, int(ranking.view["event"][neighbour])))
+        if row is not None:
             yield Neighbour(
                 event_id=row.event_id,
                 place=position,
                 base=round(float(ranking.base_of(np.array([neighbour]))[0]), 4),
-                **texts,
+                query=beginning(row.query, PREVIEW_CHARACTERS_MAX),
+                response=beginning(row.response, PREVIEW_CHARACTERS_MAX),
             )
 
 
@@ -225,14 +179,8 @@ def _words(ranking: Ranking) -> Iterator[QuestionWord]:
         yield QuestionWord(word=word.text, role=role, passages=parts_with(view, word))
 
 
-def _near_misses(
-    tx: Transaction,
-    space_id: int,
-    ranking: Ranking,
-    scores: Scores,
-    outcome: SearchOutcome,
-    query: MemoryQuery,
-) -> Iterator[LeftOut]:
+def _near_misses(outcome: Search, ranking: Ranking, scores: Scores) -> Iterator[LeftOut]:
+    tx, query, space_id = outcome.tx, outcome.query, outcome.space_id
     hit_numbers = {candidate.event for candidate in outcome.ranked_hits}
     reason: Literal["top_k", "max_tokens", "minimum"] = "top_k"
     if len(hit_numbers) < query.top_k:

@@ -38,21 +38,9 @@ def _help_passages() -> tuple[list[Help], IndexView]:
         Help(title=head[1], text=text[head.end() : end].strip())
         for head, end in zip(heads, ends, strict=True)
     ]
-    index = SpaceIndex(0)
-    rows = [
-        (
-            number,
-            0,
-            0,
-            pack(
-                analyze(
-                    query="", response=f"{passage.title}. {passage.text}", topic=None, occurred_ms=0
-                )
-            ),
-            None,
-        )
-        for number, passage in enumerate(help_passages)
-    ]
+    index, texts = SpaceIndex(0), [f"{one.title}. {one.text}" for one in help_passages]
+    parts = [analyze(query="", response=text, topic=None, occurred_ms=0) for text in texts]
+    rows = [(number, 0, 0, pack(one), None) for number, one in enumerate(parts)]
     index.add(unpack(rows, 0), len(help_passages))
     return help_passages, index.view()
 
@@ -66,12 +54,6 @@ def help_for(query: str) -> list[Help]:
         return []
     passages, view = _help_passages()
     scores = lexical_scores(view, parse_query(query, view.languages).words)
-    events = view["event"]
-    best = [
-        int(part)
-        for part in np.argsort(-scores.score, kind="stable")
-        if scores.coverage[part] >= COVERAGE_MIN
-    ]
-    return [passages[number] for number in dict.fromkeys(int(events[part]) for part in best)][
-        :HELP_MAX
-    ]
+    order = np.argsort(-scores.score, kind="stable")
+    best = view["event"][order[scores.coverage[order] >= COVERAGE_MIN]].tolist()
+    return [passages[number] for number in list(dict.fromkeys(best))[:HELP_MAX]]

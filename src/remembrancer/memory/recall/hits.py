@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ...protocol.limits import SNIPPET_CHARACTERS_MAX
 from ...search import Ranking, Successor, normalize, side_passages
@@ -61,23 +60,13 @@ EDGE_CHARACTERS = 30  # a cut moves at most this far to avoid splitting a word
 SPOTS_MAX = 200  # occurrences of query words examined in a passage
 
 
-@dataclass(frozen=True, slots=True)
-class HitText:
-    """The texts of a hit: both sides of the turn, or snippets of them."""
-
-    query: str
-    response: str
-
-
-def hit_text(query: str, response: str, ranking: Ranking, part: int) -> HitText:
+def hit_text(query: str, response: str, ranking: Ranking, part: int) -> tuple[str, str]:
     """Return both sides of a turn, cut to snippets around its best `part` if they are long."""
     if len(query) <= SNIPPET_CHARACTERS_MAX and len(response) <= SNIPPET_CHARACTERS_MAX:
-        return HitText(query, response)
+        return query, response
     side, place = ranking.place_of(part)
-    words, texts = _query_words(ranking), [query, response]
-    return HitText(
-        *(snippet(text, place if side == number else 0, words) for number, text in enumerate(texts))
-    )
+    words, places = _query_words(ranking), (0, place) if side else (place, 0)
+    return snippet(query, places[0], words), snippet(response, places[1], words)
 
 
 def best_passage(text: str, ranking: Ranking, part: int) -> tuple[int, int]:
@@ -116,18 +105,14 @@ def _window(text: str, place: int, words: list[str]) -> tuple[int, int]:
     place = min(place, len(cuts) - 1)
     start = sum(len(passage) for passage in cuts[:place])
     size = SNIPPET_CHARACTERS_MAX - 2  # without the two ellipses
-    start = min(
-        start + max(_densest(cuts[place], words, size * 3 // 4) - size // 4, 0), len(text) - size
-    )
+    densest = max(_densest(cuts[place], words, size * 3 // 4) - size // 4, 0)
+    start = min(start + densest, len(text) - size)
     end = start + size
     if start and not text[start - 1].isspace():
         start = text.find(" ", start, start + EDGE_CHARACTERS) + 1 or start
     if end < len(text) and not text[end].isspace():
-        end = (
-            text.rfind(" ", end - EDGE_CHARACTERS, end)
-            if " " in text[end - EDGE_CHARACTERS : end]
-            else end
-        )
+        space = text.rfind(" ", end - EDGE_CHARACTERS, end)
+        end = end if space < 0 else space
     excerpt = text[start:end]
     start += len(excerpt) - len(excerpt.lstrip())
     return start, max(start, end - len(excerpt) + len(excerpt.rstrip()))
@@ -144,13 +129,8 @@ def _densest(passage: str, words: list[str], size: int) -> int:
     )
     best, most = 0, 0
     for first, (at, _) in enumerate(spots[:SPOTS_MAX]):
-        count = len(
-            {
-                number
-                for position, number in spots[first : first + SPOTS_MAX]
-                if position <= at + size
-            }
-        )
+        near = spots[first : first + SPOTS_MAX]
+        count = len({number for position, number in near if position <= at + size})
         if count > most:
             best, most = at, count
     return best * len(passage) // max(len(plain), 1)  # normalising may shorten or lengthen a text
@@ -164,11 +144,8 @@ def _word_pieces(word: str, plain: str) -> list[str]:
     for end in range(len(word), max(2 * len(word) // 3, 2), -1):
         if word[:end] in plain:
             return [word[:end]]
-    return (
-        []
-        if word.isascii()
-        else [word[at : at + 2] for at in range(len(word) - 1) if word[at : at + 2] in plain]
-    )
+    pairs = [] if word.isascii() else [word[at : at + 2] for at in range(len(word) - 1)]
+    return [pair for pair in pairs if pair in plain]
 
 
 def _occurrences(piece: str, plain: str) -> Iterator[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,8 @@ INSTRUCTIONS_READ_MAX = 8  # newest instructions that are read, in case some wer
 SUMMARY_LIFT = 1.25  # added to the score of a turn for an L1 with score 1 that covers it
 LIFTED_TURNS_MAX = 40  # of each L1
 MAP_LINES_MAX = 3
+Rows: TypeAlias = Mapping[int, Row]  # by number in the view of the layers
+Scores: TypeAlias = Mapping[int, float]  # alike
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,9 +105,8 @@ def layer_hits(
     if query.min_trust is not None:
         groups[~trusted_layers(tx, space, view, query.min_trust)] = -1
     cosine = cosines(view, vector)
-    fits = list(
-        fitting(view, question.words, cosine, RELEVANT_MIN, groups=groups, most=CANDIDATES_MAX)
-    )
+    among = {"groups": groups, "most": CANDIDATES_MAX}
+    fits = list(fitting(view, question.words, cosine, RELEVANT_MIN, **among))
     facts = [one for one in fits if not groups[one.part]]
     summaries = [one for one in fits if groups[one.part]]
     scores = {one.event: one.score for one in facts}
@@ -121,14 +122,13 @@ def layer_hits(
         for event, row in layer_rows(tx, space.id, list(events)).items()
         if _holds(row, now_ms, as_of_ms, with_old=with_old)
     }
-    _add_facts(rows, facts, hits)
+    hits.facts = _facts(rows, facts)
     near = governing if len(vector) else scores  # without vectors, words decide
-    _add_instructions(rows, instructions, scores, near, question.text, hits)
-    _add_summaries(rows, view, summaries, question, hits)
+    hits.instructions = _instructions(rows, instructions, scores, near, question.text)
     if "events" in layers:
         hits.lifts = _lifts(tx, rows, summaries)
-    if "summaries" not in layers:
-        hits.summaries = []
+    if "summaries" in layers:
+        hits.summaries = _summaries(rows, view, summaries, question)
     return hits
 
 
@@ -160,8 +160,8 @@ def _holds(row: Row, now_ms: int, as_of_ms: int | None, *, with_old: bool) -> bo
     return not is_over or (as_of_ms is None and with_old and row.status == SUPERSEDED)
 
 
-def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) -> None:
-    """Add facts by score, after each superseded one gave its score to what replaced it."""
+def _facts(rows: Rows, scored: Sequence[Fit]) -> list[FactHit]:
+    """Return facts by score, after each superseded one gave its score to what replaced it."""
     scores: dict[str, float] = {}
     found: list[Row] = []
     for one in scored:
@@ -175,7 +175,7 @@ def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) 
         if newer in scores and scores[newer] < scores[older]:
             scores[newer], scores[older] = scores[older], scores[newer]
     found.sort(key=lambda row: (-scores[row.fact_id], row.status == SUPERSEDED))
-    hits.facts = [
+    return [
         FactHit(
             # A version is an earlier wording of the fact that took its place.
             fact_id=row.superseded_by if row.origin == VERSION else row.fact_id,
@@ -193,35 +193,27 @@ def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) 
     ]
 
 
-def _add_instructions(
-    rows: Mapping[int, Row],
-    events: Sequence[int],
-    scores: Mapping[int, float],
-    near: Container[int],
-    query: str,
-    hits: LayerHits,
-) -> None:
-    """Add instructions; those with scores must also fit a query by words, or very well.
+def _instructions(
+    rows: Rows, events: Sequence[int], scores: Scores, near: Container[int], query: str
+) -> list[InstructionHit]:
+    """Return instructions; those with scores must also fit a query by words, or very well.
 
     Preferences must be among those near to the query.
     """
-    counts = {"instruction": 0, "preference": 0}
+    counts, hits = {"instruction": 0, "preference": 0}, []
     for event in events:
         row = rows.get(event)
         instruction = None if row is None else wish_of(row)
         if row is None or instruction is None:
             continue
-        if counts[instruction.kind] == INSTRUCTIONS_FOUND_MAX:
-            continue
-        if instruction.kind == "preference":
-            is_fit = event in near
-        else:
+        is_fit = event in near
+        if instruction.kind != "preference":
             score = scores.get(event, 1.0 if instruction.condition is None else 0.0)
             is_fit = score >= CONDITION_MIN or applies(instruction, query) > 0
-        if not is_fit:
+        if not is_fit or counts[instruction.kind] == INSTRUCTIONS_FOUND_MAX:
             continue
         counts[instruction.kind] += 1
-        hits.instructions.append(
+        hits.append(
             InstructionHit(
                 instruction_id=row.fact_id,
                 text=row.text,
@@ -232,36 +224,35 @@ def _add_instructions(
                 metadata=read_metadata(row.metadata),
             )
         )
+    return hits
 
 
-def _add_summaries(
-    rows: Mapping[int, Row],
-    view: IndexView,
-    scored: Sequence[Fit],
-    question: ParsedQuery,
-    hits: LayerHits,
-) -> None:
-    for one in scored:
-        row = rows.get(one.event)
-        if row is None or len(hits.summaries) == SUMMARIES_FOUND_MAX:
-            continue
-        part = one.part - int(np.searchsorted(view["event"], one.event))
-        hits.summaries.append(
-            SummaryHit(
-                l1_id=row.l1_id,
-                map_version=row.item if row.kind == Layer.MAP else None,
-                session_id=row.session_id or None,
-                topic=row.topic,
-                text=_relevant_text(row, part, question),
-                source=SOURCES[row.source],
-                score=round(one.score, 4),
-            )
+def _summaries(
+    rows: Rows, view: IndexView, scored: Sequence[Fit], question: ParsedQuery
+) -> list[SummaryHit]:
+    found = [(one, rows[one.event]) for one in scored if one.event in rows][:SUMMARIES_FOUND_MAX]
+    firsts = np.searchsorted(view["event"], [one.event for one, _ in found]).tolist()
+    return [
+        SummaryHit(
+            l1_id=row.l1_id,
+            map_version=row.item if row.kind == Layer.MAP else None,
+            session_id=row.session_id or None,
+            topic=row.topic,
+            text=_relevant_text(row, one.part - first, question),
+            source=SOURCES[row.source],
+            score=round(one.score, 4),
         )
+        for (one, row), first in zip(found, firsts, strict=True)
+    ]
 
 
-def _lifts(tx: Transaction, rows: Mapping[int, Row], scored: Sequence[Fit]) -> dict[int, float]:
+def _lifts(tx: Transaction, rows: Rows, scored: Sequence[Fit]) -> dict[int, float]:
     """Return the score to add to each turn that one of the best L1s covers."""
-    l1s = [(rows[one.event].item, one.score) for one in scored if _is_l1(rows, one.event)]
+    l1s = [
+        (rows[one.event].item, one.score)
+        for one in scored
+        if one.event in rows and rows[one.event].kind == Layer.SUMMARY
+    ]
     best = dict(reversed(l1s[:SUMMARIES_FOUND_MAX]))
     if not best:
         return {}
@@ -271,10 +262,6 @@ def _lifts(tx: Transaction, rows: Mapping[int, Row], scored: Sequence[Fit]) -> d
         turns = map(number_of, json.loads(row.turns))
         lifts |= dict.fromkeys(turns, SUMMARY_LIFT * best[row.l1])
     return lifts
-
-
-def _is_l1(rows: Mapping[int, Row], event: int) -> bool:
-    return event in rows and rows[event].kind == Layer.SUMMARY
 
 
 def _relevant_text(row: Row, part: int, question: ParsedQuery) -> str:

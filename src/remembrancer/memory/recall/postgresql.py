@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations, pairwise
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import combinations, cycle, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,24 +19,26 @@ from ...search import (
     EntryBatch,
     IndexView,
     ParsedQuery,
+    Ranking,
     SearchTerms,
-    SpaceTerms,
+    SpaceIndex,
     analysis_id,
-    best_events,
+    cosines,
     embedding_text,
-    frequencies_in,
     idf_of,
+    lexical_scores,
     parse_terms,
     quantize,
     query_term_weights,
-    view_among,
 )
+from ...search.index.space_index import NONE
+from ...search.ranking import untrained
 from ...search.scoring import K1, B
 from ...store import Row, Transaction, embedder_id, load_queries
 from ...store.embedders import NEVER
 from ..filters import passing_events
 from ..spaces import SQL as SPACES
-from ..spaces import batch_of, milliseconds, number_of, row_id, space_view
+from ..spaces import batch_of, milliseconds, number_of, row_id
 
 # --- The search index of large spaces inside PostgreSQL, built from rows in the background ---
 # Writes do not touch it: it lags behind, and a search reads the latest rows in addition. Erasing
@@ -51,6 +54,36 @@ SLACK = 500
 EXACT_PARTS_MAX = 20_000
 _LINK_BYTES = 400  # memory for each part while its HNSW index is built, in addition to its signs
 _LINK_MEMORY_BYTES_MAX = 2 << 30
+
+
+@dataclass(slots=True)
+class SpaceTerms:
+    """Statistics of a whole space that ranking needs: sums over its parts."""
+
+    events: int = 0
+    parts: int = 0
+    words: int = 0  # sum of the lengths
+    languages: npt.NDArray[Any] = field(
+        default_factory=lambda: np.zeros(256, "i8")
+    )  # parts by language
+    speakers: frozenset[int] = frozenset()
+
+    def add(self, batch: EntryBatch) -> None:
+        """Add the events of a batch that are not included yet."""
+        self.events += len(np.unique(batch.event))
+        self.parts += len(batch)
+        self.words += int(batch.head["length"].sum())
+        self.languages = self.languages + np.bincount(batch.head["language"], minlength=256)
+        self.speakers |= set(np.unique(batch.head["speaker"]).tolist()) - {0}
+
+    @property
+    def languages_seen(self) -> tuple[int, ...]:
+        """The numbers of the space's languages, most frequent first."""
+        return tuple(
+            int(number)
+            for number in np.argsort(-self.languages, kind="stable")
+            if self.languages[number] > 0
+        )
 
 
 def statistics_of(row: Row) -> SpaceTerms:
@@ -81,22 +114,16 @@ def advance_index(context: Context) -> bool:
         if embedder == NEVER:
             return None, None, []
         behind = tx.one_or_none(SQL.behind, embedder=embedder, least=least, slack=min(SLACK, least))
-        return (
-            behind,
-            tx.one_or_none(SQL.unlinked, embedder=embedder, parts=EXACT_PARTS_MAX),
-            tx.all(SQL.orphaned),
-        )
+        unlinked = tx.one_or_none(SQL.unlinked, embedder=embedder, parts=EXACT_PARTS_MAX)
+        return behind, unlinked, tx.all(SQL.orphaned)
 
     behind, unlinked, orphaned = context.store.read(find_work)
     for index in orphaned:
         context.store.run_outside_transaction(f'drop index concurrently if exists "{index.name}"')
     if behind is not None:
+        step = partial(_index_next, context, space_id=behind.id)
         # Not flushed: a step that a power cut loses is done again.
-        context.store.write(
-            lambda tx: _index_next(context, tx, behind.id),
-            account_id=behind.account_id,
-            flush=False,
-        )
+        context.store.write(step, account_id=behind.account_id, flush=False)
         return True
     return unlinked is not None and build_vector_index(context, unlinked)
 
@@ -117,13 +144,8 @@ def _index_next(context: Context, tx: Transaction, space_id: int) -> None:
     end = tx.one(SPACES.space_by_id, id=space_id).events_made
     new_rows = {"low": row_id(space_id, indexed.filled_to), "high": row_id(space_id, end)}
     rows = tx.all(SQL.rows_from, most=BATCH, **numbers, **new_rows)
-    _store_batch(
-        context,
-        tx,
-        space_id,
-        rows,
-        filled_to=number_of(rows[-1].id) + 1 if len(rows) == BATCH else end,
-    )
+    filled_to = number_of(rows[-1].id) + 1 if len(rows) == BATCH else end
+    _store_batch(context, tx, space_id, rows, filled_to)
 
 
 def rebuild(context: Context, tx: Transaction, space_id: int, events: Sequence[int]) -> None:
@@ -131,35 +153,20 @@ def rebuild(context: Context, tx: Transaction, space_id: int, events: Sequence[i
 
     `events` are row ids.
     """
-    numbers = context.embedder_numbers(tx)
-    of_space = {"space_id": space_id}
-    indexed = (
-        tx.one_or_none(SQL.indexed_by, embedder=numbers["embedder"], **of_space)
-        if context.store.supports_vector_search
-        else None
-    )
-    stale = [
-        event for event in events if indexed is not None and number_of(event) < indexed.filled_to
-    ]
-    if indexed is None or not stale:
+    if not context.store.supports_vector_search:
         return
-    tx.run(ERASE.erase_search, **of_space, numbers=[number_of(event) for event in stale])
-    _store_batch(
-        context,
-        tx,
-        space_id,
-        tx.all(SQL.rows, ids=stale, **numbers),
-        filled_to=indexed.filled_to,
-    )
+    numbers, of_space = context.embedder_numbers(tx), {"space_id": space_id}
+    indexed = tx.one_or_none(SQL.indexed_by, embedder=numbers["embedder"], **of_space)
+    filled_to = 0 if indexed is None else indexed.filled_to
+    stale = [event for event in events if number_of(event) < filled_to]
+    if stale:
+        tx.run(ERASE.erase_search, **of_space, numbers=[number_of(event) for event in stale])
+        rows = tx.all(SQL.rows, ids=stale, **numbers)
+        _store_batch(context, tx, space_id, rows, filled_to)
 
 
 def _store_batch(
-    context: Context,
-    tx: Transaction,
-    space_id: int,
-    rows: Sequence[Row],
-    *,
-    filled_to: int,
+    context: Context, tx: Transaction, space_id: int, rows: Sequence[Row], filled_to: int
 ) -> None:
     """Store the index entries of events, and update the statistics of the space."""
     of_space = {"space_id": space_id}
@@ -168,13 +175,9 @@ def _store_batch(
         batch = batch_of(context, tx, space_id, rows)
         statistics.add(batch)
         _store_parts(tx, of_space, batch, context.layout.width)
-        terms, counts = np.unique(batch.term, return_counts=True)
-        tx.run(
-            SQL.count_terms,
-            terms=[prefixed(space_id, term) for term in terms.tolist()],
-            counts=counts.tolist(),
-            **of_space,
-        )
+        numbers, counts = np.unique(batch.term, return_counts=True)
+        terms = [prefixed(space_id, term) for term in numbers.tolist()]
+        tx.run(SQL.count_terms, terms=terms, counts=counts.tolist(), **of_space)
     tx.run(
         SQL.count_space,
         filled_to=filled_to,
@@ -245,11 +248,7 @@ def build_vector_index(context: Context, space: Row) -> bool:
             f" where space_id = {space.space_id}",
             memory_bytes=memory,
         )
-    of_space = {
-        "account_id": space.account_id,
-        "space_id": space.space_id,
-        "embedder": space.embedder,
-    }
+    of_space = {name: getattr(space, name) for name in ("account_id", "space_id", "embedder")}
     context.store.write(lambda tx: tx.run(SQL.note_linked, **of_space))
     return True
 
@@ -279,246 +278,255 @@ EVENT_BYTES = 1_000  # memory of an event, without the vectors of its two parts
 _ALL_TIME_MS = (-(1 << 62), 1 << 62)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpaceStatistics:
-    """The statistics of an indexed space, and its latest events, read from rows."""
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    """A search of a space that PostgreSQL has indexed, but for its latest events."""
 
+    context: Context
+    tx: Transaction
     space_id: int
-    embedder: int
-    filled_to: int
+    filled_to: int  # events from here on are the latest, read from rows
     latest: Sequence[Row]
-    batch: EntryBatch  # of the latest
+    latest_batch: EntryBatch
     statistics: SpaceTerms  # of all events
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostgresqlQuery:
-    """A query to a space, as the statements need it."""
-
-    space_id: int
     terms: SearchTerms
-    frequencies: dict[int, int]  # parts of the space by term
-    gains: dict[int, float]  # term -> its weighted idf
-    # Divisor of a part's score by words: a constant, and an addend for each of its words.
-    norm: tuple[float, float]
+    passing: Sequence[int] | None  # events that pass the filters; None without any
     values: dict[str, Any]  # parameters of every statement
+    frequencies: dict[int, int] = field(default_factory=dict)  # parts of the space by term
+    gains: dict[int, float] = field(default_factory=dict)  # term -> its weighted idf
+
+    def view(self) -> IndexView:
+        """Return a view of the candidates with their neighbours."""
+        context, terms = self.context, self.terms
+        self.tx.all(SQL.prepare, breadth=BREADTH)
+        self._weigh_terms()
+        if self.passing is not None and len(self.passing) <= FILTERED_EVENTS_MAX:
+            older = self._rows({number for number in self.passing if number < self.filled_to})
+            return self._view_of([*older, *self.latest], {})
+        latest = self._view_among(self.latest_batch, {})
+        vector = context.query_vectors(embedding_text(latest, terms.question))
+        nearest, farthest = self._nearest(vector[: context.layout.width])
+        phrase_events = farthest.union(*map(self._with_phrase, terms.phrases))
+        candidates = self._matching() | nearest | phrase_events
+        rows = self._rows(candidates)
+        view = self._view_of(rows, {})
+        scores = lexical_scores(view, terms.words), cosines(view, vector)
+        ranking = Ranking(view, terms.question, *scores, untrained())
+        best = set(ranking.events_of(np.arange(view.size))[:CLOSER].tolist())
+        following, neighbours = self._neighbours(best | phrase_events)
+        near_rows = [row for row in rows if number_of(row.id) in neighbours]
+        older = sorted([*near_rows, *self._rows(neighbours - candidates)])
+        return self._view_of([*older, *self.latest], following)
+
+    def _view_of(self, rows: Sequence[Row], following: Mapping[int, int]) -> IndexView:
+        batch = batch_of(self.context, self.tx, self.space_id, rows)
+        return self._view_among(batch, following)
+
+    def _view_among(self, batch: EntryBatch, following: Mapping[int, int]) -> IndexView:
+        """Return a view of some events with the statistics of the whole space.
+
+        `following` maps events of the batch to the next event of their session; other events of a
+        session are not neighbours.
+        """
+        index, statistics = SpaceIndex(self.context.layout.dimensions), self.statistics
+        index.add(batch, int(batch.event[-1]) + 1 if len(batch) else 0)
+        view = index.view()
+        columns = {name: column[: view.size].copy() for name, column in view.columns.items()}
+        event, previous = columns["event"], columns["previous"]
+        linked = np.flatnonzero(previous >= 0)
+        linked = linked[event[previous[linked]] != event[linked]]
+        pairs = zip(event[previous[linked]].tolist(), event[linked].tolist(), strict=True)
+        unlinked = linked[[following.get(first) != second for first, second in pairs]]
+        columns["next"][previous[unlinked]] = NONE
+        previous[unlinked] = NONE
+        return replace(
+            view,
+            columns=columns,
+            events=statistics.events,
+            alive_parts=statistics.parts,
+            words=statistics.words,
+            languages=statistics.languages_seen,
+            speakers=statistics.speakers,
+            frequencies=dict(self.frequencies),
+        )
+
+    def _rows(self, numbers: Iterable[int]) -> list[Row]:
+        ids = _array(row_id(self.space_id, number) for number in sorted(numbers))
+        return self.tx.all(SQL.rows, ids=ids, **self.context.embedder_numbers(self.tx))
+
+    def _weigh_terms(self) -> None:
+        """Read how frequent the terms of the query are, and weigh them like `lexical_scores`."""
+        words = self.terms.words
+        numbers = sorted({term for word in words for term in word.terms})
+        latest = self.latest_batch.term
+        self.frequencies = {
+            term: int(np.count_nonzero(latest == np.uint32(term))) for term in numbers
+        }
+        stored_terms = self._stored(numbers)
+        for row in self.tx.all(SQL.frequencies, space_id=self.space_id, terms=stored_terms):
+            self.frequencies[row.term & 0xFFFFFFFF] += row.parts
+        for word in query_term_weights(words):
+            for term, weight in word.terms.items():
+                idf = idf_of(self.frequencies[term], self.statistics.parts)
+                self.gains[term] = self.gains.get(term, 0.0) + weight * idf
+
+    def _stored(self, terms: Iterable[int]) -> list[int]:
+        return [prefixed(self.space_id, term) for term in terms]
+
+    def _best_by_words(self, parts: str, **values: Any) -> set[int]:
+        """Return the best events by words of the parts that a statement selects.
+
+        PostgreSQL scores them like `lexical_scores`; each term counts once.
+        """
+        mean = max(self.statistics.words / max(self.statistics.parts, 1), 1.0)
+        # Divisor of a part's score by words: a constant, and an addend for each of its words.
+        norm = {"norm": 1 + K1 * (1 - B), "norm_word": K1 * B / mean}
+        gains = {"terms": self._stored(self.gains), "gains": list(self.gains.values())}
+        rows = self.tx.all(best_by_words(parts), **values, **gains, **norm, **self.values)
+        return {row.number for row in rows}
+
+    def _matching(self) -> set[int]:
+        """Return events with the rarest terms of the query, or with two of its frequent terms."""
+        parts_left, frequencies = SCORED_PARTS_MAX, self.frequencies
+        pairs: list[tuple[int, int, int]] = []  # two terms, and the parts to score
+        frequent = []
+        present = [term for term in self.gains if frequencies[term]]
+        for term in sorted(present, key=lambda term: (frequencies[term], term)):
+            if frequencies[term] <= parts_left:
+                parts_left -= frequencies[term]
+                pairs.append((term, term, frequencies[term]))
+            else:
+                frequent.append(term)
+        rarest = combinations(frequent[:PAIRED_TERMS], 2)
+        pairs += [(*pair, PAIR_SCORED_PARTS_MAX) for pair in rarest]
+        pairs = pairs or [(term, term, SCORED_PARTS_MAX) for term in frequent]
+        if not pairs:
+            return set()
+        ones, others, limits = zip(*pairs, strict=True)
+        return self._best_by_words(
+            SQL.parts_with_pairs,
+            ones=self._stored(ones),
+            others=self._stored(others),
+            limits=list(limits),
+            most=MATCHING,
+        )
+
+    def _nearest(self, vector: npt.NDArray[np.float32]) -> tuple[set[int], set[int]]:
+        """Return the events with the vectors nearest to the query's, and the farthest one.
+
+        Scores are scaled between the two.
+        """
+        coded = quantize(vector[None, :])[0]
+        if not coded.any():
+            return set(), set()
+        nearest = with_dimensions(SQL.nearest, len(coded))
+        rows = self.tx.all(nearest, signs=signs(coded), most=NEAREST, **self.values)
+        farthest = {row.number for row in rows if row.is_farthest}
+        return {row.number for row in rows} - farthest, farthest
+
+    def _with_phrase(self, phrase: ParsedQuery) -> set[int]:
+        """Return events that may contain a focus phrase: a part has its four rarest words.
+
+        Word endings are ignored.
+        """
+        rarest = sorted(
+            phrase.required,
+            key=lambda terms: sum(self.frequencies.get(term, 0) for term in terms),
+        )
+        if not rarest:
+            return set()
+        names = ("first", "second", "third", "fourth")
+        sets = {
+            name: self._stored(terms) for name, terms in zip(names, cycle(rarest), strict=False)
+        }
+        most = {"each": SCORED_PARTS_MAX, "most": HOLDING}
+        return self._best_by_words(SQL.parts_with_phrase, **most, **sets)
+
+    def _neighbours(self, numbers: set[int]) -> tuple[dict[int, int], set[int]]:
+        """Return the successor of events in their sessions, and the neighbours of `numbers`.
+
+        Covers these events, their neighbours and the latest events; the latest are not among the
+        neighbours. `numbers` are events that PostgreSQL has indexed: it cannot know which events
+        lie between them and the latest.
+        """
+        following: dict[int, int] = {}
+        latest_turns: dict[int, list[int]] = defaultdict(list)
+        for row in self.latest:
+            latest_turns[row.session].append(number_of(row.id))
+        for turns in latest_turns.values():
+            following.update(pairwise(turns))
+        centers = sorted(numbers | {turns[0] for turns in latest_turns.values()})
+        windows = {number: {number} for number in centers}
+        ids = _array(row_id(self.space_id, number) for number in centers)
+        of_space = {"space_id": self.space_id, "numbers": _array(centers), "ids": ids}
+        for row in self.tx.all(SQL.neighbours, **of_space):
+            windows[row.center].add(row.number)
+        for window in windows.values():
+            following.update(pairwise(sorted(window)))
+        neighbours = set[int]().union(*windows.values())
+        return following, {number for number in neighbours if number < self.filled_to}
 
 
-def view_for(
+def candidates_for(
     context: Context, tx: Transaction, account_id: int, space: Row, query: MemoryQuery
-) -> tuple[IndexView, SearchTerms]:
-    """Return the view of a space for a query, and the parsed query.
+) -> tuple[IndexView, SearchTerms] | None:
+    """Return PostgreSQL's candidates for a query with their neighbours, and the parsed query.
 
-    The view is of the whole index, or of PostgreSQL's candidates if the space is large and its
-    index is not loaded.
+    None if the space is small, its index is loaded, or PostgreSQL has indexed too little of it.
     """
     least = context.settings.database_search_events
     is_loaded = context.index_cache.holds(
         space.id, revision=space.revision, end=space.events_made, within=TAIL_EVENTS_MAX
     )
-    if least and space.events_made >= least and not is_loaded:
-        candidates = _view(context, tx, space, query)
-        if candidates is not None:
-            if fits_in_memory(context, space):
-                context.index_cache.request((account_id, space.id))
-            return candidates
-    view = space_view(context, tx, space)
-    return view, parse_terms(query.query_text, query.focus_words, view.languages)
-
-
-def fits_in_memory(context: Context, space: Row) -> bool:
-    """Return True if the index of a space would fit into the index cache."""
-    per_event = 2 * context.layout.dimensions + EVENT_BYTES
-    return int(space.events_made) * per_event <= context.settings.index_memory_bytes
-
-
-def _view(
-    context: Context, tx: Transaction, space: Row, query: MemoryQuery
-) -> tuple[IndexView, SearchTerms] | None:
-    """Return the candidates for a query with their neighbours, and the parsed query.
-
-    None if PostgreSQL has indexed too little of the space.
-    """
-    indexed = _space_statistics(context, tx, space)
-    if indexed is None:
+    if not least or space.events_made < least or is_loaded:
         return None
-    tx.all(SQL.prepare, breadth=BREADTH)
-    terms = parse_terms(query.query_text, query.focus_words, indexed.statistics.languages_seen)
-    passing = None
-    if query.filters is not None or query.min_trust is not None:
-        filters = of_search(query.filters, query.min_trust)
-        passing = np.flatnonzero(passing_events(context, tx, space, filters)).tolist()
-    request = _postgresql_query(tx, indexed, query, terms, passing)
-    dimensions, embedders = context.layout.dimensions, context.embedder_numbers(tx)
-
-    def view_of_rows(rows: Sequence[Row], following: Mapping[int, int]) -> IndexView:
-        return view_among(
-            batch_of(context, tx, space.id, rows),
-            dimensions,
-            following,
-            indexed.statistics,
-            request.frequencies,
-        )
-
-    def rows_of(numbers: set[int]) -> list[Row]:
-        return tx.all(
-            SQL.rows,
-            **embedders,
-            ids=_array(row_id(space.id, number) for number in sorted(numbers)),
-        )
-
-    if passing is not None and len(passing) <= FILTERED_EVENTS_MAX:
-        older = rows_of({number for number in passing if number < indexed.filled_to})
-        return view_of_rows([*older, *indexed.latest], {}), terms
-    latest = view_among(indexed.batch, dimensions, {}, indexed.statistics, request.frequencies)
-    text = embedding_text(latest, terms.question)
-    vector = context.query_vectors(text)
-    nearest, farthest = _nearest(tx, request, vector[: context.layout.width])
-    phrase_events = farthest.union(
-        *(_phrase_candidates(tx, request, phrase) for phrase in terms.phrases)
-    )
-    candidates = _matching(tx, request) | nearest | phrase_events
-    rows = rows_of(candidates)
-    best = best_events(view_of_rows(rows, {}), terms.question, terms.words, vector, CLOSER)
-    following, neighbours = _neighbours(tx, indexed, best | phrase_events)
-    candidate_rows = [row for row in rows if number_of(row.id) in neighbours]
-    older = sorted([*candidate_rows, *rows_of(neighbours - candidates)])
-    return view_of_rows([*older, *indexed.latest], following), terms
+    search = _opened(context, tx, space, query)
+    if search is None:
+        return None
+    view = search.view()
+    index_bytes = int(space.events_made) * (2 * context.layout.dimensions + EVENT_BYTES)
+    if index_bytes <= context.settings.index_memory_bytes:
+        context.index_cache.request((account_id, space.id))
+    return view, search.terms
 
 
-def _space_statistics(context: Context, tx: Transaction, space: Row) -> SpaceStatistics | None:
-    """Return the statistics of a space.
+def _opened(context: Context, tx: Transaction, space: Row, query: MemoryQuery) -> _Search | None:
+    """Read the statistics and the latest events of a space.
 
     None if PostgreSQL has indexed too little of it, or its vectors have no index yet.
     """
     numbers = context.embedder_numbers(tx)
-    embedder = numbers["embedder"]
     indexed = tx.one_or_none(SQL.indexed_space, space_id=space.id)
-    if (
-        indexed is None
-        or indexed.embedder != embedder
-        or indexed.filled_to + TAIL_EVENTS_MAX < space.events_made
-    ):
+    if indexed is None or indexed.embedder != numbers["embedder"]:
         return None
-    if indexed.parts > EXACT_PARTS_MAX and not indexed.is_linked:
+    is_behind = indexed.filled_to + TAIL_EVENTS_MAX < space.events_made
+    if is_behind or (indexed.parts > EXACT_PARTS_MAX and not indexed.is_linked):
         return None
-    new_rows = {
-        "low": row_id(space.id, indexed.filled_to),
-        "high": row_id(space.id, space.events_made),
-    }
-    latest = tx.all(SPACES.index_rows, **numbers, **new_rows)
+    low, high = row_id(space.id, indexed.filled_to), row_id(space.id, space.events_made)
+    latest = tx.all(SPACES.index_rows, **numbers, low=low, high=high)
     batch, statistics = batch_of(context, tx, space.id, latest), statistics_of(indexed)
     statistics.add(batch)
-    return SpaceStatistics(
+    passing = None
+    if query.filters is not None or query.min_trust is not None:
+        filters = of_search(query.filters, query.min_trust)
+        passing = np.flatnonzero(passing_events(context, tx, space, filters)).tolist()
+    return _Search(
+        context=context,
+        tx=tx,
         space_id=space.id,
-        embedder=embedder,
         filled_to=indexed.filled_to,
         latest=latest,
-        batch=batch,
+        latest_batch=batch,
         statistics=statistics,
-    )
-
-
-def _postgresql_query(
-    tx: Transaction,
-    indexed: SpaceStatistics,
-    query: MemoryQuery,
-    terms: SearchTerms,
-    passing: Sequence[int] | None,
-) -> PostgresqlQuery:
-    """Return a query with the weights of its terms in this space.
-
-    `passing` are the events that pass its filters, None without any.
-    """
-    statistics, space_id, words = indexed.statistics, indexed.space_id, terms.words
-    numbers = sorted({term for word in words for term in word.terms})
-    frequencies = dict.fromkeys(numbers, 0) | frequencies_in(indexed.batch, numbers)
-    stored_terms = [prefixed(space_id, term) for term in numbers]
-    for row in tx.all(SQL.frequencies, space_id=space_id, terms=stored_terms):
-        frequencies[row.term & 0xFFFFFFFF] += row.parts
-    gains: dict[int, float] = defaultdict(float)
-    for word in query_term_weights(words):
-        for term, weight in word.terms.items():
-            gains[term] += weight * idf_of(frequencies[term], statistics.parts)
-    mean = max(statistics.words / max(statistics.parts, 1), 1.0)
-    return PostgresqlQuery(
-        space_id=space_id,
-        terms=terms,
-        frequencies=frequencies,
-        gains=dict(gains),
-        norm=(1 + K1 * (1 - B), K1 * B / mean),
+        terms=parse_terms(query.query_text, query.focus_words, statistics.languages_seen),
+        passing=passing,
         values={
-            "space_id": space_id,
+            "space_id": space.id,
             "after_ms": milliseconds(query.after, _ALL_TIME_MS[0]),
             "before_ms": milliseconds(query.before, _ALL_TIME_MS[1]),
             "passing": None if passing is None else _array(passing),
         },
     )
-
-
-def _scoring_values(request: PostgresqlQuery) -> dict[str, object]:
-    """Return the values with which PostgreSQL scores parts like `lexical_scores`.
-
-    Each term counts once.
-    """
-    terms = [prefixed(request.space_id, term) for term in request.gains]
-    return {
-        "terms": terms,
-        "gains": list(request.gains.values()),
-        "norm": request.norm[0],
-        "norm_word": request.norm[1],
-        **request.values,
-    }
-
-
-def _matching(tx: Transaction, request: PostgresqlQuery) -> set[int]:
-    """Return events with the rarest terms of the query, or with two of its frequent terms."""
-    parts_left = SCORED_PARTS_MAX
-    pairs: list[tuple[int, int, int]] = []  # two terms, and the parts to score
-    frequent = []
-    frequencies = request.frequencies
-    for term in sorted(
-        (term for term in request.gains if frequencies[term]),
-        key=lambda term: (frequencies[term], term),
-    ):
-        if frequencies[term] <= parts_left:
-            parts_left -= frequencies[term]
-            pairs.append((term, term, frequencies[term]))
-        else:
-            frequent.append(term)
-    pairs += [(*pair, PAIR_SCORED_PARTS_MAX) for pair in combinations(frequent[:PAIRED_TERMS], 2)]
-    if not pairs:
-        pairs = [(term, term, SCORED_PARTS_MAX) for term in frequent]
-    if not pairs:
-        return set()
-    ones, others = ([prefixed(request.space_id, pair[side]) for pair in pairs] for side in (0, 1))
-    rows = tx.all(
-        best_by_words(SQL.parts_with_pairs),
-        ones=ones,
-        others=others,
-        limits=[pair[2] for pair in pairs],
-        most=MATCHING,
-        **_scoring_values(request),
-    )
-    return {row.number for row in rows}
-
-
-def _nearest(
-    tx: Transaction, request: PostgresqlQuery, vector: npt.NDArray[np.float32]
-) -> tuple[set[int], set[int]]:
-    """Return the events with the vectors nearest to the query's, and the farthest one.
-
-    Scores are scaled between the two.
-    """
-    coded = quantize(vector[None, :])[0]
-    if not coded.any():
-        return set(), set()
-    rows = tx.all(
-        with_dimensions(SQL.nearest, len(coded)), signs=signs(coded), most=NEAREST, **request.values
-    )
-    return {row.number for row in rows if not row.is_farthest}, {
-        row.number for row in rows if row.is_farthest
-    }
 
 
 def best_by_words(parts: str) -> str:
@@ -532,61 +540,6 @@ def with_dimensions(sql: str, dimensions: int) -> str:
     PostgreSQL accepts the number as part of a type only, not as a parameter.
     """
     return str(sql).replace("bit(512)", f"bit({dimensions})")
-
-
-def _phrase_candidates(tx: Transaction, request: PostgresqlQuery, phrase: ParsedQuery) -> set[int]:
-    """Return events that may contain a focus phrase: a part has its four rarest words.
-
-    Word endings are ignored.
-    """
-    term_sets = sorted(
-        phrase.required,
-        key=lambda terms: sum(request.frequencies.get(term, 0) for term in terms),
-    )
-    if not term_sets:
-        return set()
-    slots = (term_sets * 4)[:4] if len(term_sets) < 4 else term_sets[:4]
-    names = ("first", "second", "third", "fourth")
-    sets = {
-        name: [prefixed(request.space_id, term) for term in terms]
-        for name, terms in zip(names, slots, strict=True)
-    }
-    rows = tx.all(
-        best_by_words(SQL.parts_with_phrase),
-        each=SCORED_PARTS_MAX,
-        most=HOLDING,
-        **sets,
-        **_scoring_values(request),
-    )
-    return {row.number for row in rows}
-
-
-def _neighbours(
-    tx: Transaction, indexed: SpaceStatistics, numbers: set[int]
-) -> tuple[dict[int, int], set[int]]:
-    """Return the successor of events in their sessions, and the neighbours of `numbers`.
-
-    Covers these events, their neighbours and the latest events; the latest are not among the
-    neighbours. `numbers` are events that PostgreSQL has indexed: it cannot know which events lie
-    between them and the latest.
-    """
-    following: dict[int, int] = {}
-    latest_turns: dict[int, list[int]] = defaultdict(list)
-    for row in indexed.latest:
-        latest_turns[row.session].append(number_of(row.id))
-    for turns in latest_turns.values():
-        following.update(pairwise(turns))
-    windows = {
-        number: {number} for number in numbers | {turns[0] for turns in latest_turns.values()}
-    }
-    centers = sorted(windows)
-    ids = _array(row_id(indexed.space_id, number) for number in centers)
-    for row in tx.all(SQL.neighbours, space_id=indexed.space_id, numbers=_array(centers), ids=ids):
-        windows[row.center].add(row.number)
-    for window in windows.values():
-        following.update(pairwise(sorted(window)))
-    neighbours = set[int]().union(*windows.values())
-    return following, {number for number in neighbours if number < indexed.filled_to}
 
 
 def _array(numbers: Iterable[int]) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import lru_cache
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -26,14 +25,11 @@ from ...protocol.filters import of_search, parse_filters
 from ...protocol.search import (
     LAYERS,
     Author,
-    FactHit,
     Hit,
-    InstructionHit,
     MemoryAnswer,
     MemoryName,
     MemoryQuery,
     Signal,
-    SummaryHit,
     WorkContext,
 )
 from ...protocol.text import rfc3339, tokens
@@ -45,12 +41,10 @@ from ...search import (
     Known,
     ParsedQuery,
     RankedEvent,
-    Ranker,
     Ranking,
-    Reason,
     RerankerUnavailable,
-    SearchTerms,
     VectorMissing,
+    Vectors,
     contains,
     cosines,
     disclaims,
@@ -75,106 +69,44 @@ from ..projects import other_projects, own_or_none, project_of
 from ..spaces import flag_names, milliseconds, past_ms, read_metadata, space_view
 from ..tasks import shown_tasks
 from .help import help_for
-from .hits import HitText, TurnChanges, hit_text, rows_of
+from .hits import TurnChanges, hit_text, rows_of
 from .layer_hits import LayerHits, layer_hits
-from .postgresql import view_for
+from .postgresql import candidates_for
 
 # --- Results of a search with their reasons, for its answer and for its explanation ----------
 
-AnyHit = TypeVar("AnyHit", FactHit, InstructionHit, SummaryHit)
 
-
+@dataclass(slots=True)
 class StageTimer:
     """Measures the duration of each stage of a search, in milliseconds."""
 
-    def __init__(self) -> None:
-        self.ms: dict[str, float] = {}
-        self._last = perf_counter()
+    ms: dict[str, float] = field(default_factory=dict)
+    last: float = field(default_factory=perf_counter)
 
     def end(self, stage: str) -> None:
         """Record the time since the previous stage ended under this name."""
         now = perf_counter()
-        self.ms[stage] = (now - self._last) * 1000
-        self._last = now
+        self.ms[stage] = (now - self.last) * 1000
+        self.last = now
 
 
-@dataclass(frozen=True, slots=True)
-class FocusMatches:
-    """The events that contain focus words."""
-
-    lifts: dict[int, float]  # event number -> score to add
-    counts: dict[int, int]  # event number -> number of focus words in it
-    missing: list[str]  # focus words that no event contains
-
-
-class TokenBudget:
-    """The tokens that the texts of an answer may have; None means no limit.
+def within_budget(answer: MemoryAnswer, tokens_max: int) -> MemoryAnswer:
+    """Return an answer whose texts have at most so many tokens.
 
     Instructions and facts come first and may spend at most a third each, then hits, then summaries.
+    The best hit is always served.
     """
-
-    def __init__(self, tokens_max: int | None, layers: LayerHits) -> None:
-        """Keep the instructions and facts of `layers` that fit."""
-        self._left = tokens_max
-        third = None if tokens_max is None else tokens_max // 3
-        layers.instructions = self._fitting(layers.instructions, third)
-        layers.facts = self._fitting(layers.facts, third)
-
-    def spend(self, *texts: str, always: bool = False) -> bool:
-        """Spend the tokens of these texts; return False if they do not fit and need not."""
-        if self._left is None:
-            return True
-        cost = sum(tokens(text) for text in texts)
-        if cost > self._left and not always:
-            return False
-        self._left = max(self._left - cost, 0)
-        return True
-
-    def fitting_summaries(self, layers: LayerHits) -> list[SummaryHit]:
-        """Return the summaries that fit after the hits."""
-        return self._fitting(layers.summaries, self._left)
-
-    def _fitting(self, hits: Sequence[AnyHit], tokens_max: int | None) -> list[AnyHit]:
-        if tokens_max is None or self._left is None:
-            return list(hits)
-        left = min(tokens_max, self._left)
-        result = []
-        for hit in hits:
-            cost = tokens(hit.text)
-            if cost > left:
+    left, chosen = tokens_max, dict[str, list[Any]]()
+    for layer, share in (("instructions", 3), ("facts", 3), ("hits", 1), ("summaries", 1)):
+        room, parts = min(tokens_max // share, left), chosen.setdefault(layer, [])
+        for part in getattr(answer, layer):
+            texts = (part.query, part.response) if layer == "hits" else (part.text,)
+            cost = sum(map(tokens, texts))
+            if cost > room and (parts or layer != "hits"):
                 break
-            left -= cost
-            self._left -= cost
-            result.append(hit)
-        return result
-
-
-@dataclass(slots=True, kw_only=True)
-class SearchOutcome:
-    """The answer of a search and how it was reached.
-
-    `ranking` is None if there was no memory to search.
-    """
-
-    answer: MemoryAnswer = field(init=False)
-    space: Row | None = None  # as returned by `search_space`; None: there is none
-    ranking: Ranking | None = None
-    ranker: Ranker | None = None
-    terms: SearchTerms | None = None
-    focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
-    layers: LayerHits = field(default_factory=LayerHits)
-    known: Known = field(default_factory=Known)
-    changes: TurnChanges | None = None  # None: there are none in the space
-    answerable: float = 0.0  # how likely it is that any event answers
-    # the hits, in the order of the answer
-    ranked_hits: list[RankedEvent] = field(default_factory=list)
-    vector_text: str = ""  # the text that was embedded
-    cubes: list[SharedCube] = field(default_factory=list)
-
-    @property
-    def space_id(self) -> int | None:
-        """The row id of the space, None if there is none."""
-        return None if self.space is None else int(self.space.id)
+            room, left = room - cost, max(left - cost, 0)
+            parts.append(part)
+    return answer.model_copy(update=chosen)
 
 
 # --- Deep search: a reranker orders the best hits again, outside of any transaction ----------
@@ -218,35 +150,18 @@ def reranked(
     `depth` says `fast`. Raises StoreUnavailable.
     """
     assert context.reranker is not None
-    hits, depth = answer.hits, "fast"
+    hits, depth = answer.hits, "deep"
     if len(hits) > 1:
         texts = [f"{hit.query}\n{hit.response}".strip() for hit in hits]
         outside = may_use_outside_models(context, caller)
         try:
             scores = context.reranker.scores(query.query_text, texts, outside=outside)
             hits = with_reranker(hits, scores)
-            depth = "deep"
         except (RerankerUnavailable, ModelFailed) as error:
             _log.warning("a deep search keeps its fast order: %s", error)
-    else:
-        depth = "deep"
-    layers = LayerHits(facts=answer.facts, instructions=answer.instructions)
-    budget = TokenBudget(query.max_tokens, layers)
-    chosen: list[Hit] = []
-    for hit in hits[: query.top_k]:
-        if not budget.spend(hit.query, hit.response, always=not chosen):
-            break
-        chosen.append(hit)
-    layers.summaries = answer.summaries
-    return answer.model_copy(
-        update={
-            "hits": chosen,
-            "facts": layers.facts,
-            "instructions": layers.instructions,
-            "summaries": budget.fitting_summaries(layers),
-            "depth": depth,
-        }
-    )
+            depth = "fast"
+    answer = answer.model_copy(update={"hits": hits[: query.top_k], "depth": depth})
+    return answer if query.max_tokens is None else within_budget(answer, query.max_tokens)
 
 
 def with_reranker(hits: Sequence[Hit], scores: npt.ArrayLike) -> list[Hit]:
@@ -256,7 +171,8 @@ def with_reranker(hits: Sequence[Hit], scores: npt.ArrayLike) -> list[Hit]:
     what tells the hits apart. A turn whose value was replaced is worth no more to the reranker than
     the turn that replaced it.
     """
-    slow = _standardized(scores)
+    slow = np.asarray(scores, np.float64)
+    slow = (slow - slow.mean()) / (slow.std() or 1.0)
     places = {hit.event_id: place for place, hit in enumerate(hits)}
     for place, hit in enumerate(hits):
         newer = places.get(hit.superseded_by or "")
@@ -264,53 +180,33 @@ def with_reranker(hits: Sequence[Hit], scores: npt.ArrayLike) -> list[Hit]:
     chances = np.clip([hit.score for hit in hits], 1e-4, 1 - 1e-4)
     fast = np.log(chances / (1 - chances))
     odds = fast + fast.std() * RERANKER_SHARE / (1 - RERANKER_SHARE) * slow
-    ranks = np.empty(len(hits), int)
-    ranks[np.argsort(-np.asarray(scores), kind="stable")] = np.arange(1, len(hits) + 1)
+    ranks = np.argsort(np.argsort(-np.asarray(scores), kind="stable"), kind="stable") + 1
     share = np.asarray(scores, np.float64) - np.min(scores)
     share /= share.max() or 1.0
-    return [
-        hits[place].model_copy(
-            update={
-                "score": round(float(1 / (1 + np.exp(-odds[place]))), 4),
-                "why": [
-                    *hits[place].why,
-                    Signal(
-                        signal="reranked",
-                        rank=int(ranks[place]),
-                        value=round(float(share[place]), 4),
-                    ),
-                ],
-            }
-        )
-        for place in np.argsort(-odds, kind="stable").tolist()
-    ]
-
-
-def _standardized(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    array = np.asarray(values, np.float64)
-    result: npt.NDArray[np.float64] = (array - array.mean()) / (array.std() or 1.0)
+    result = []
+    for place in np.argsort(-odds, kind="stable").tolist():
+        rank, value = int(ranks[place]), round(float(share[place]), 4)
+        why = [*hits[place].why, Signal(signal="reranked", rank=rank, value=value)]
+        score = round(float(1 / (1 + np.exp(-odds[place]))), 4)
+        result.append(hits[place].model_copy(update={"score": score, "why": why}))
     return result
 
 
 # --- Search one's own memory together with that of teams, in one answer ----------------------
 
 Part = TypeVar("Part", bound=BaseModel)
-Search = Callable[[Context, Caller, MemoryQuery], MemoryAnswer]
 
 
 class TeamAndTeams(InvalidRequest):
     """Name either `team`, to search its memory alone, or `teams`."""
 
 
-def recall_with_teams(
-    context: Context, caller: Caller, query: MemoryQuery, search: Search
-) -> MemoryAnswer:
+def recall_with_teams(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer:
     """Search one's own memory and that of teams, and merge the answers by score.
 
     A score says how often a hit with it is right, so scores of different memories compare. At equal
     scores, one's own come first. The step, the duties, the cubes and the open tasks are those of
-    one's own memory. `search` searches one memory. Raises TeamUnknown, TeamAmbiguous, TooManyTeams,
-    and like `recall`.
+    one's own memory. Raises TeamUnknown, TeamAmbiguous, TooManyTeams, and like `recall`.
     """
     if query.team is not None:
         raise TeamAndTeams
@@ -320,25 +216,13 @@ def recall_with_teams(
     members = enter_all(context, caller, names, query.user_id)
     for member in members:
         erase_due(context, member.account_id)
-    own = search(context, caller, query.model_copy(update={"teams": None}))
+    own = recall(context, caller, query.model_copy(update={"teams": None}))
     answers = [with_memory(own, MemoryName(team_id=None, team=None))]
-    answers += [_search_team(context, member, query, search) for member in members]
+    for member in members:  # counts no step
+        of_team = {"teams": None, "user_id": member.pinned_user_id}
+        part = query.model_copy(update={**of_team, "interact": False, "last_seal": None})
+        answers.append(recall(working_in(context, member, "reader"), member, part))
     return _merged(query, answers)
-
-
-def _search_team(
-    context: Context, member: Caller, query: MemoryQuery, search: Search
-) -> MemoryAnswer:
-    """Search the memory of a team; counts no step. `member` is the caller that works in it."""
-    query = query.model_copy(
-        update={
-            "teams": None,
-            "user_id": member.pinned_user_id,
-            "interact": False,
-            "last_seal": None,
-        }
-    )
-    return search(working_in(context, member, "reader"), member, query)
 
 
 def with_authors(context: Context, member: Caller, answer: MemoryAnswer) -> MemoryAnswer:
@@ -346,14 +230,14 @@ def with_authors(context: Context, member: Caller, answer: MemoryAnswer) -> Memo
     assert member.member is not None
     memory = MemoryName(team_id=member.member.team_id, team=member.member.team_name)
 
-    def read(tx: Transaction) -> tuple[dict[str, Author], dict[str, Author]]:
+    def read(tx: Transaction) -> dict[str, Author]:
         events = [hit.event_id for hit in answer.hits]
         events += [one.event_id for one in answer.instructions if one.event_id]
-        facts = [fact.fact_id for fact in answer.facts]
-        return authors_of_events(tx, events), authors_of_facts(tx, facts)
+        of_facts = authors_of_facts(tx, [fact.fact_id for fact in answer.facts])
+        return authors_of_events(tx, events) | of_facts
 
-    events, facts = context.store.read(read, account_id=member.account_id)
-    return with_memory(answer, memory, {**events, **facts})
+    authors = context.store.read(read, account_id=member.account_id)
+    return with_memory(answer, memory, authors)
 
 
 def with_memory(
@@ -370,61 +254,44 @@ def with_memory(
         place = memory if author is None else memory.model_copy(update={"author": author})
         return part.model_copy(update={"memory": place})
 
-    return answer.model_copy(
-        update={
-            "hits": [signed(hit, hit.event_id) for hit in answer.hits],
-            "facts": [signed(fact, fact.fact_id) for fact in answer.facts],
-            "instructions": [signed(one, one.event_id) for one in answer.instructions],
-            "summaries": [signed(one, None) for one in answer.summaries],
-        }
-    )
+    parts = {
+        "hits": [signed(hit, hit.event_id) for hit in answer.hits],
+        "facts": [signed(fact, fact.fact_id) for fact in answer.facts],
+        "instructions": [signed(one, one.event_id) for one in answer.instructions],
+        "summaries": [signed(one, None) for one in answer.summaries],
+    }
+    return answer.model_copy(update=parts)
 
 
 def _merged(query: MemoryQuery, answers: Sequence[MemoryAnswer]) -> MemoryAnswer:
     """Merge answers; the first is that of one's own memory."""
-    own = answers[0]
-    layers = LayerHits(
-        facts=_best([one.facts for one in answers], limits.FACTS_FOUND_MAX),
-        instructions=_first(
-            [one.instructions for one in answers], 2 * limits.INSTRUCTIONS_FOUND_MAX
-        ),
-        summaries=_best([one.summaries for one in answers], limits.SUMMARIES_FOUND_MAX),
-    )
-    budget = TokenBudget(query.max_tokens, layers)
-    hits: list[Any] = []
-    for hit in _best([one.hits for one in answers], query.top_k):
-        if not budget.spend(hit.query, hit.response, always=not hits):
-            break
-        hits.append(hit)
-    missing = [word for word in query.focus_words if _is_missing(word, answers)]
-    return own.model_copy(
+
+    def best(layer: str, most: int) -> list[Any]:
+        """Return the parts with the best scores; of equal ones, those of the first answer first."""
+        parts = [part for one in answers for part in getattr(one, layer)]
+        return sorted(parts, key=lambda part: -part.score)[:most]
+
+    instructions = [one.instructions for one in answers]
+    in_turn = [  # of each memory in turn
+        part[place]
+        for place in range(max(map(len, instructions)))
+        for part in instructions
+        if place < len(part)
+    ]
+    found = [set(query.focus_words) - set(one.focus_missing or ()) for one in answers]
+    missing = [word for word in query.focus_words if word not in set().union(*found)]
+    merged = answers[0].model_copy(
         update={
-            "hits": hits,
-            "facts": layers.facts,
-            "instructions": layers.instructions,
-            "summaries": budget.fitting_summaries(layers),
+            "hits": best("hits", query.top_k),
+            "facts": best("facts", limits.FACTS_FOUND_MAX),
+            "instructions": in_turn[: 2 * limits.INSTRUCTIONS_FOUND_MAX],
+            "summaries": best("summaries", limits.SUMMARIES_FOUND_MAX),
             "answerable": max(one.answerable for one in answers),
             "total_hits": sum(one.total_hits for one in answers),
             "focus_missing": missing or None,
         }
     )
-
-
-def _is_missing(word: str, answers: Iterable[MemoryAnswer]) -> bool:
-    return all(word in (answer.focus_missing or ()) for answer in answers)
-
-
-def _best(parts: Sequence[Sequence[Any]], most: int) -> list[Any]:
-    """Return the parts with the best scores; of equal ones, those of the first sequence first."""
-    merged = [one for part in parts for one in part]
-    return sorted(merged, key=lambda one: -one.score)[:most]
-
-
-def _first(parts: Sequence[Sequence[Any]], most: int) -> list[Any]:
-    """Return the first parts of each memory in turn, one's own first."""
-    longest = max(map(len, parts), default=0)
-    ordered = [part[place] for place in range(longest) for part in parts if place < len(part)]
-    return ordered[:most]
+    return merged if query.max_tokens is None else within_budget(merged, query.max_tokens)
 
 
 # --- Search memory: by words, by meaning, by focus words, and by neighbouring turns ----------
@@ -441,7 +308,6 @@ FOCUS_READ_AT_ONCE = 50  # of these: texts in memory at a time, and fewer round 
 FOCUS_LIFT = (3.75, 15.0)
 ELSEWHERE_MIN = 0.5  # least score of a hit of another project than the one that is open
 T = TypeVar("T")
-_ranker = lru_cache(maxsize=8)(load_ranker)
 
 
 def recall(
@@ -456,13 +322,14 @@ def recall(
     EmbedderUnavailable.
     """
     if query.teams is not None:
-        return recall_with_teams(context, caller, query, recall)
+        return recall_with_teams(context, caller, query)
     user_id = space_user_id(caller, query.user_id)
     past_ms(context, query.as_of)  # first: a wrong time is refused before any work
     counts = query.interact and not caller.read_only and caller.has_protocol
 
-    def read(tx: Transaction) -> tuple[SearchOutcome, bool]:
-        outcome = search(context, tx, caller, user_id, searched, StageTimer(), counts=counts)
+    def read(tx: Transaction) -> tuple[Search, bool]:
+        outcome = Search(context, tx, caller, user_id, searched, counts)
+        outcome.run()
         # A counted search records its user in any case.
         return outcome, counts or is_user_of_session(tx, caller, user_id, query.session_id)
 
@@ -474,19 +341,11 @@ def recall(
         answer = reranked(context, caller, query, answer)
     if not serves_cubes or caller.member is not None:
         answer = answer.model_copy(update={"shared_cubes": []})
-    to_record = SearchToRecord(
-        user_id=user_id,
-        query=query,
-        space=outcome.space,
-        answer=answer,
-    )
+    to_record = SearchToRecord(user_id=user_id, query=query, space=outcome.space, answer=answer)
     if not counts:
         # Without a counted search, the session cannot cite.
-        may_cite = (
-            bool(citable_events(answer) and answer.step)
-            and not caller.read_only
-            and caller.has_protocol
-        )
+        may_write = caller.has_protocol and not caller.read_only
+        may_cite = may_write and bool(citable_events(answer) and answer.step)
         if may_cite or not is_known_user:
             record_read(context, caller, to_record, may_cite=may_cite)
         if not caller.has_protocol:
@@ -516,369 +375,265 @@ def read_embedded(context: Context, caller: Caller, read: Callable[[Transaction]
             context.query_vectors.prepare(missing.text)
 
 
-def search(
-    context: Context,
-    tx: Transaction,
-    caller: Caller,
-    user_id: str,
-    query: MemoryQuery,
-    stages: StageTimer,
-    *,
-    counts: bool = False,
-) -> SearchOutcome:
-    """Run every stage of a search in one snapshot.
+@dataclass(slots=True)
+class Search:
+    """A search of one memory in one snapshot: what is asked, and how its answer is reached.
 
-    Counts and records nothing; with `counts` it reads what `count_search` needs. `user_id` must be
-    one that the caller may use. Raises TimeInFuture.
+    `ranking` and all that is about events is missing if there is no memory to search.
     """
-    as_of_ms = past_ms(context, query.as_of)
-    query = _until_as_of(query)
-    space = search_space(tx, user_id, query.session_id, counts=counts)
-    if space is None:
-        return _search_without_events(context, tx, caller, user_id, query, stages)
-    view, terms = _view(context, tx, caller, space, query)
-    stages.end("index")
-    vector_text = embedding_text(view, terms.question)
-    among = _passing(context, tx, space, view, query)
-    ranking = _score_parts(context, view, among, terms, vector_text, stages)
-    vector = context.query_vectors(vector_text)
-    filters, elsewhere = query.filters, None
-    if query.project is not None and filters is None:  # filters say themselves what they want
-        filters = own_or_none(query.project)
-        elsewhere = passing_events(context, tx, space, parse_filters(other_projects(query.project)))
-    layers = layer_hits(context, tx, space, ranking.question, vector, query, as_of_ms, filters)
-    stages.end("layers")
-    ranker = _ranker(context.embedder.name if vector.any() else "none")
-    focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
-    stages.end("focus")
-    outcome = SearchOutcome(
-        space=space,
-        ranking=ranking,
-        ranker=ranker,
-        terms=terms,
-        focus=focus,
-        layers=layers,
-        changes=None if space.newest_change is None else TurnChanges(tx, space.id, as_of_ms),
-        answerable=round(ranking.answerable(ranker, vector, context.embedder.name), 4),
-        vector_text=vector_text,
-    )
-    outcome.known = _known(context, query, outcome, as_of_ms, elsewhere)
-    outcome.ranked_hits = _ranked(outcome, ranking, ranker, query)
-    stages.end("ranking")
-    budget = TokenBudget(query.max_tokens, layers)
-    hits, outcome.ranked_hits = _hits(tx, outcome, query, budget)
-    stages.end("texts")
-    cube_query = _cube_query(user_id, query, ranking.question, vector, space)
-    outcome.cubes = relevant_cubes(context, tx, caller, cube_query)
-    stages.end("cubes")
-    outcome.answer = _answer(context, tx, query, outcome, hits, budget, counts=counts)
-    stages.end("session")
-    return outcome
 
+    context: Context
+    tx: Transaction
+    caller: Caller
+    user_id: str  # one that the caller may use
+    query: MemoryQuery
+    counts: bool = False  # `count_search` follows
+    stages: StageTimer = field(default_factory=StageTimer)
+    answer: MemoryAnswer = field(init=False)
+    question: ParsedQuery = field(init=False)
+    vector: Vectors = field(init=False)  # of the question, or empty
+    space: Row | None = None  # as returned by `search_space`; None: there is none
+    space_id: int = 0  # its row id
+    ranking: Ranking | None = None
+    focus_lifts: dict[int, float] = field(default_factory=dict)  # event -> score to add
+    focus_counts: dict[int, int] = field(default_factory=dict)  # event -> focus words in it
+    focus_missing: list[str] = field(default_factory=list)  # focus words that no event contains
+    layers: LayerHits = field(default_factory=LayerHits)
+    known: Known = field(default_factory=Known)
+    changes: TurnChanges | None = None  # None: there are none in the space
+    answerable: float = 0.0  # how likely it is that any event answers
+    # the hits, in the order of the answer
+    ranked_hits: list[RankedEvent] = field(default_factory=list)
 
-def _answer(
-    context: Context,
-    tx: Transaction,
-    query: MemoryQuery,
-    outcome: SearchOutcome,
-    hits: list[Hit],
-    budget: TokenBudget,
-    *,
-    counts: bool,
-) -> MemoryAnswer:
-    ranking, layers, focus, space = outcome.ranking, outcome.layers, outcome.focus, outcome.space
-    assert ranking is not None
-    assert space is not None
-    tasks = None
-    if space.has_open_task:
-        tasks = shown_tasks(context, tx, space, query, hits, counts=counts)
-    return MemoryAnswer(
-        hits=hits,
-        shared_cubes=outcome.cubes,
-        facts=layers.facts,
-        instructions=layers.instructions,
-        summaries=budget.fitting_summaries(layers),
-        step=space.step or 0,
-        answerable=outcome.answerable,
-        total_hits=max(ranking.matching(outcome.known.lifted), len(hits)) if hits else 0,
-        focus_missing=focus.missing or None,
-        help_hits=help_for(query.query_text) or None,
-        open_tasks=tasks or None,
-    )
+    def run(self) -> None:
+        """Run every stage. Counts and records nothing. Raises TimeInFuture."""
+        query, stages = self.query, self.stages
+        as_of_ms = past_ms(self.context, query.as_of)
+        if query.as_of is not None and (query.before is None or query.before > query.as_of):
+            # Turns that had occurred by then; `before` is exclusive.
+            before = query.as_of + timedelta(milliseconds=1)
+            self.query = query = query.model_copy(update={"before": before})
+        self.space = search_space(self.tx, self.user_id, query.session_id, counts=self.counts)
+        if self.space is None:
+            self.question = parse_query(query.query_text)
+            self.vector = self.context.query_vectors(self.question.text)
+            self.focus_missing = list(query.focus_words)
+        else:
+            self.space_id = self.space.id
+            self._rank(self.space, as_of_ms)
+        hits = self._hits()
+        stages.end("texts")
+        cubes = relevant_cubes(self.context, self.tx, self.caller, self._cube_query())
+        stages.end("cubes")
+        self.answer = self._answer(hits, cubes)
+        if self.space is not None and self.space.has_open_task:
+            shown = self.answer.hits
+            tasks = shown_tasks(self.context, self.tx, self.space, query, shown, counts=self.counts)
+            self.answer = self.answer.model_copy(update={"open_tasks": tasks or None})
+        stages.end("session")
 
-
-def _decay(context: Context, as_of_ms: int | None) -> Decay | None:
-    if not context.settings.decay_days:
-        return None
-    now_ms = context.clock() if as_of_ms is None else as_of_ms
-    return Decay(now_ms, context.settings.decay_days * DAY_MS)
-
-
-def _known(
-    context: Context,
-    query: MemoryQuery,
-    outcome: SearchOutcome,
-    as_of_ms: int | None,
-    elsewhere: npt.NDArray[np.bool_] | None,
-) -> Known:
-    """Return what is known of events beside their match with the query.
-
-    `elsewhere` are those of other projects, by number.
-    """
-    assert outcome.ranking is not None
-    has_unverified = outcome.ranking.view.flags & UNVERIFIED > 0
-    return Known(
-        focus=outcome.focus.lifts,
-        summary=outcome.layers.lifts,
-        decay=_decay(context, as_of_ms),
-        asks_history=outcome.layers.asks_history,
-        takes_unverified=has_unverified and disclaims(query.query_text),
-        elsewhere=elsewhere,
-        changes=None if outcome.changes is None else outcome.changes.of,
-    )
-
-
-def _ranked(
-    outcome: SearchOutcome, ranking: Ranking, ranker: Ranker, query: MemoryQuery
-) -> list[RankedEvent]:
-    """Return the best events and a few to spare; none if the query wants none."""
-    may_answer = outcome.answerable >= query.min_answerable or bool(outcome.focus.lifts)
-    if "events" not in (query.layers or LAYERS) or not may_answer:
-        return []
-    return ranking.ranked(ranker, outcome.known, query.top_k + SPARE_HITS)
-
-
-def _until_as_of(query: MemoryQuery) -> MemoryQuery:
-    """Return the query for turns that had occurred at its `as_of`; `before` is exclusive."""
-    if query.as_of is None or (query.before is not None and query.before <= query.as_of):
-        return query
-    return query.model_copy(update={"before": query.as_of + timedelta(milliseconds=1)})
-
-
-def _view(
-    context: Context, tx: Transaction, caller: Caller, space: Row, query: MemoryQuery
-) -> tuple[IndexView, SearchTerms]:
-    if context.store.supports_vector_search:
-        return view_for(context, tx, caller.account_id, space, query)
-    view = space_view(context, tx, space)
-    return view, parse_terms(query.query_text, query.focus_words, view.languages)
-
-
-def _search_without_events(
-    context: Context,
-    tx: Transaction,
-    caller: Caller,
-    user_id: str,
-    query: MemoryQuery,
-    stages: StageTimer,
-) -> SearchOutcome:
-    question = parse_query(query.query_text)
-    vector = context.query_vectors(question.text)
-    cube_query = _cube_query(user_id, query, question, vector, None)
-    cubes = relevant_cubes(context, tx, caller, cube_query)
-    answer = MemoryAnswer(
-        hits=[],
-        shared_cubes=cubes,
-        step=0,
-        total_hits=0,
-        focus_missing=list(query.focus_words) or None,
-        help_hits=help_for(query.query_text) or None,
-    )
-    stages.end("cubes")
-    outcome = SearchOutcome()
-    outcome.answer = answer
-    return outcome
-
-
-def _cube_query(
-    user_id: str,
-    query: MemoryQuery,
-    question: ParsedQuery,
-    vector: npt.NDArray[np.float32],
-    space: Row | None,
-) -> CubeQuery:
-    """Return the search for cubes of a search; `space` is the row of `search_space`, if any."""
-    work = query.work or WorkContext()
-    situation = Situation(
-        message=query.query_text, error=work.error or "", others=(*work.tools, *work.files)
-    )
-    request: dict[str, Any] = {
-        "user_id": user_id,
-        "situation": situation,
-        "question": question,
-        "vector": vector,
-        "min_trust": query.min_trust,
-    }
-    if space is None:
-        return CubeQuery(session=None, **request)
-    return CubeQuery(
-        # A pure read looks things up; only what a turn is shown is not repeated.
-        session=space.session if query.interact else None,
-        newest=NewestCubes(
-            space.cube_revision, space.shared_cube, space.account_cube, space.own_cube
-        ),
-        has_rejected=bool(space.has_rejected),
-        **request,
-    )
-
-
-def _score_parts(
-    context: Context,
-    view: IndexView,
-    among: Any,
-    terms: SearchTerms,
-    vector_text: str,
-    stages: StageTimer,
-) -> Ranking:
-    """Score every part of a view against a query; `vector_text` is embedded for it.
-
-    `among`, (size,) bool, are the parts of the events that may be hits; None means all.
-    """
-    words = lexical_scores(view, terms.words)
-    stages.end("words")
-    vector = context.query_vectors(vector_text)
-    stages.end("embedding")
-    cosine = cosines(view, vector)
-    stages.end("vectors")
-    ranking = Ranking(view, terms.question, words, cosine, among=among)
-    stages.end("fusion")
-    return ranking
-
-
-def _passing(
-    context: Context, tx: Transaction, space: Row, view: IndexView, query: MemoryQuery
-) -> Any:
-    """Return which parts of a view are in the period of a query and pass its filters; None: all."""
-    passes = None
-    if query.after is not None or query.before is not None:
-        occurred = view["occurred_ms"]
-        least, most = np.iinfo("i8").min, np.iinfo("i8").max
-        passes = occurred >= milliseconds(query.after, least)
-        passes &= occurred < milliseconds(query.before, most)
-    if query.filters is not None or query.min_trust is not None:
-        filters = of_search(query.filters, query.min_trust)
-        events = passing_events(context, tx, space, filters)[view["event"]]
-        passes = events if passes is None else passes & events
-    return passes
-
-
-def _focus(
-    tx: Transaction,
-    space_id: int,
-    ranking: Ranking,
-    phrases: Iterable[tuple[str, ParsedQuery]],
-) -> FocusMatches:
-    lifts: dict[int, float] = {}
-    counts: dict[int, int] = {}
-    missing = []
-    for phrase, parsed in phrases:
-        candidates = ranking.focus_candidates(parsed)
-        matches = _events_with(tx, space_id, candidates.tolist(), phrase)
-        if not matches:
-            missing.append(phrase)
-        common = len(candidates) if parsed.required else len(matches)
-        rarity = 1 - common / max(ranking.view.events, 1)
-        for event in matches:
-            lifts[event] = (
-                lifts.get(event, 0.0)
-                + FOCUS_LIFT[0]
-                + (FOCUS_LIFT[1] - FOCUS_LIFT[0]) * max(rarity, 0.0)
-            )
-            counts[event] = counts.get(event, 0) + 1
-    return FocusMatches(lifts, counts, missing)
-
-
-def _events_with(tx: Transaction, space_id: int, candidates: list[int], phrase: str) -> list[int]:
-    matches: list[int] = []
-    for place in range(0, min(len(candidates), FOCUS_SEARCHED_MAX), FOCUS_READ_AT_ONCE):
-        if matches and place >= FOCUS_CHECKED_MAX:
-            break
-        matches += _with_phrase(
-            tx, space_id, candidates[place : place + FOCUS_READ_AT_ONCE], phrase
+    def _rank(self, space: Row, as_of_ms: int | None) -> None:
+        """Score every part of the space, and choose the best events."""
+        context, tx, query = self.context, self.tx, self.query
+        ranking, phrases = self._scored(space)
+        self.ranking, self.question = ranking, ranking.question
+        filters, elsewhere = query.filters, None
+        if query.project is not None and filters is None:  # filters say themselves what they want
+            filters = own_or_none(query.project)
+            others = parse_filters(other_projects(query.project))
+            elsewhere = passing_events(context, tx, space, others)
+        self.layers = layer_hits(
+            context, tx, space, self.question, self.vector, query, as_of_ms, filters
         )
-    return matches
+        self.stages.end("layers")
+        if query.focus_words:
+            self._find_focus(ranking, phrases)
+        self.stages.end("focus")
+        if space.newest_change is not None:
+            self.changes = TurnChanges(tx, space.id, as_of_ms)
+        decay = None
+        if days := context.settings.decay_days:
+            decay = Decay(context.clock() if as_of_ms is None else as_of_ms, days * DAY_MS)
+        has_unverified = ranking.view.flags & UNVERIFIED > 0
+        self.known = Known(
+            focus=self.focus_lifts,
+            summary=self.layers.lifts,
+            decay=decay,
+            asks_history=self.layers.asks_history,
+            takes_unverified=has_unverified and disclaims(query.query_text),
+            elsewhere=elsewhere,
+            changes=None if self.changes is None else self.changes.of,
+        )
+        self.answerable = round(ranking.answerable(self.vector, context.embedder.name), 4)
+        may_answer = self.answerable >= query.min_answerable or bool(self.focus_lifts)
+        if "events" in (query.layers or LAYERS) and may_answer:
+            self.ranked_hits = ranking.ranked(self.known, query.top_k + SPARE_HITS)
+        self.stages.end("ranking")
 
+    def _scored(self, space: Row) -> tuple[Ranking, Sequence[ParsedQuery]]:
+        """Score every part by words and by vector; return the ranking and the focus phrases."""
+        context, tx, query, stages = self.context, self.tx, self.query, self.stages
+        found = None
+        if context.store.supports_vector_search:
+            found = candidates_for(context, tx, self.caller.account_id, space, query)
+        view = found[0] if found else space_view(context, tx, space)
+        words = query.query_text, query.focus_words
+        terms = found[1] if found else parse_terms(*words, view.languages)
+        stages.end("index")
+        text = embedding_text(view, terms.question)
+        among = self._passing(space, view)
+        lexical = lexical_scores(view, terms.words)
+        stages.end("words")
+        self.vector = context.query_vectors(text)
+        stages.end("embedding")
+        cosine = cosines(view, self.vector)
+        stages.end("vectors")
+        ranker = load_ranker(context.embedder.name if self.vector.any() else "none")
+        ranking = Ranking(view, terms.question, lexical, cosine, ranker, among=among)
+        stages.end("fusion")
+        return ranking, terms.phrases
 
-def _with_phrase(tx: Transaction, space_id: int, events: list[int], phrase: str) -> list[int]:
-    rows = rows_of(tx, space_id, events)
-    return [event for event in events if event in rows and _has_phrase(rows[event], phrase)]
+    def _find_focus(self, ranking: Ranking, phrases: Sequence[ParsedQuery]) -> None:
+        """Find the events that contain the focus words; the rarer one is, the more it lifts."""
+        for phrase, parsed in zip(self.query.focus_words, phrases, strict=True):
+            candidates = ranking.focus_candidates(parsed).tolist()
+            events = self._events_with(phrase, candidates)
+            if not events:
+                self.focus_missing.append(phrase)
+            common = len(candidates) if parsed.required else len(events)
+            rarity = max(1 - common / max(ranking.view.events, 1), 0.0)
+            lift = FOCUS_LIFT[0] + (FOCUS_LIFT[1] - FOCUS_LIFT[0]) * rarity
+            for event in events:
+                self.focus_lifts[event] = self.focus_lifts.get(event, 0.0) + lift
+                self.focus_counts[event] = self.focus_counts.get(event, 0) + 1
 
+    def _events_with(self, phrase: str, candidates: list[int]) -> list[int]:
+        matches: list[int] = []
+        for place in range(0, min(len(candidates), FOCUS_SEARCHED_MAX), FOCUS_READ_AT_ONCE):
+            if matches and place >= FOCUS_CHECKED_MAX:
+                break
+            events = candidates[place : place + FOCUS_READ_AT_ONCE]
+            rows = rows_of(self.tx, self.space_id, events)
+            for event in (one for one in events if one in rows):
+                texts = (rows[event].query, rows[event].response, rows[event].topic or "")
+                if any(contains(text, phrase) for text in texts):
+                    matches.append(event)
+        return matches
 
-def _has_phrase(row: Row, phrase: str) -> bool:
-    return any(contains(text, phrase) for text in (row.query, row.response, row.topic or ""))
+    def _passing(self, space: Row, view: IndexView) -> Any:
+        """Return which parts of a view are in the period and pass the filters; None: all."""
+        query, passes = self.query, None
+        if query.after is not None or query.before is not None:
+            occurred = view["occurred_ms"]
+            least, most = np.iinfo("i8").min, np.iinfo("i8").max
+            passes = occurred >= milliseconds(query.after, least)
+            passes &= occurred < milliseconds(query.before, most)
+        if query.filters is not None or query.min_trust is not None:
+            filters = of_search(query.filters, query.min_trust)
+            events = passing_events(self.context, self.tx, space, filters)[view["event"]]
+            passes = events if passes is None else passes & events
+        return passes
 
+    def _hits(self) -> list[Hit]:
+        """Return the hits that the query asks for; those of `ranked_hits` become the same."""
+        ranking, known, ranked = self.ranking, self.known, self.ranked_hits
+        if ranking is None or not ranked:
+            return []
+        hits: list[Hit] = []
+        shown: list[RankedEvent] = []
+        rows = rows_of(self.tx, self.space_id, [one.event for one in ranked])
+        outdated = ranking.scores(known).outdated
+        for one in ranked:
+            if len(hits) == self.query.top_k or one.score < self.query.min_score:
+                break
+            row = rows.get(one.event)
+            is_elsewhere = known.elsewhere is not None and bool(known.elsewhere[one.event])
+            if row is None or (is_elsewhere and one.score < ELSEWHERE_MIN):
+                continue  # erased a moment ago; or another project's
+            links = EventLinks() if self.changes is None else self.changes.links_of(one.event)
+            newer = rows.get(outdated.get(one.event, -1))
+            if links.superseded_by is None and newer is not None:
+                links = links._replace(superseded_by=newer.event_id)
+            project = project_of(row.metadata) if is_elsewhere else None
+            hits.append(self._hit(row, one, ranking, links, project))
+            shown.append(one)
+        self.ranked_hits = shown
+        return hits
 
-def _hits(
-    tx: Transaction, outcome: SearchOutcome, query: MemoryQuery, budget: TokenBudget
-) -> tuple[list[Hit], list[RankedEvent]]:
-    """Return the hits that the query asks for and the budget allows, and their ranked events."""
-    ranking, focus, known = outcome.ranking, outcome.focus, outcome.known
-    assert ranking is not None
-    assert outcome.space_id is not None
-    hits: list[Hit] = []
-    shown: list[RankedEvent] = []
-    if not outcome.ranked_hits or outcome.ranker is None:
-        return [], []
-    rows = rows_of(tx, outcome.space_id, [one.event for one in outcome.ranked_hits])
-    outdated = ranking.scores(outcome.ranker, known).outdated
-    for one in outcome.ranked_hits:
-        if len(hits) == query.top_k or one.score < query.min_score:
-            break
-        row = rows.get(one.event)
-        if row is None:  # erased a moment ago
-            continue
-        is_elsewhere = known.elsewhere is not None and bool(known.elsewhere[one.event])
-        if is_elsewhere and one.score < ELSEWHERE_MIN:
-            continue
-        excerpt = hit_text(row.query, row.response, ranking, one.part)
-        if not budget.spend(excerpt.query, excerpt.response, always=not hits):
-            break
-        why = _why(ranking.reasons(one.event, one.part), focus, one.event)
-        if one.event in known.summary:
-            why.append({"signal": "summary", "value": known.summary[one.event]})
-        why += [{"signal": flag, "value": 1.0} for flag in flag_names(row.flags)]
-        links = EventLinks() if outcome.changes is None else outcome.changes.links_of(one.event)
-        newer = rows.get(outdated.get(one.event, -1))
-        if links.superseded_by is None and newer is not None:
-            links = links._replace(superseded_by=newer.event_id)
+    def _hit(
+        self, row: Row, one: RankedEvent, ranking: Ranking, links: EventLinks, project: str | None
+    ) -> Hit:
+        why: list[dict[str, Any]] = [
+            {"signal": name, "rank": rank, "value": round(value, 4)}
+            for name, rank, value in ranking.reasons(one.event, one.part)
+        ]
+        if one.event in self.focus_counts:
+            why.insert(0, {"signal": "focus", "value": float(self.focus_counts[one.event])})
+        if one.event in self.known.summary:
+            why.append({"signal": "summary", "value": self.known.summary[one.event]})
+        if row.flags:
+            why += [{"signal": flag, "value": 1.0} for flag in flag_names(row.flags)]
         if links.superseded_by:
             why.append({"signal": "superseded", "value": 1.0})
-        project = project_of(row.metadata) if is_elsewhere else None
-        hits.append(_hit(row, one.score, excerpt, why, links, project))
-        shown.append(one)
-    return hits, shown
+        query, response = hit_text(row.query, row.response, ranking, one.part)
+        hit: dict[str, Any] = dict(
+            event_id=row.event_id,
+            session_id=row.session_id,
+            topic=row.topic,
+            query=query,
+            response=response,
+            occurred_at=rfc3339(row.occurred_ms),
+            created_at=rfc3339(row.created_ms),
+            metadata=read_metadata(row.metadata),
+            source={"query": SOURCES[row.query_source], "response": SOURCES[row.response_source]},
+            project=project,
+            score=round(one.score, 4),
+            why=why,
+            **links._asdict(),
+        )
+        return Hit.model_validate(hit)  # with its signals, in one step
 
+    def _cube_query(self) -> CubeQuery:
+        """Return the search for cubes that fit the same message and work."""
+        work = self.query.work or WorkContext()
+        error, others = work.error or "", (*work.tools, *work.files)
+        cube_query = CubeQuery(
+            user_id=self.user_id,
+            session=None,
+            situation=Situation(message=self.query.query_text, error=error, others=others),
+            question=self.question,
+            vector=self.vector,
+            min_trust=self.query.min_trust,
+        )
+        space = self.space
+        if space is None:
+            return cube_query
+        revisions = space.cube_revision, space.shared_cube, space.account_cube, space.own_cube
+        return replace(
+            cube_query,
+            # A pure read looks things up; only what a turn is shown is not repeated.
+            session=space.session if self.query.interact else None,
+            newest=NewestCubes(*revisions),
+            has_rejected=bool(space.has_rejected),
+        )
 
-def _hit(
-    row: Row,
-    score: float,
-    excerpt: HitText,
-    why: list[dict[str, Any]],
-    links: EventLinks,
-    project: str | None,
-) -> Hit:
-    hit: dict[str, Any] = dict(
-        event_id=row.event_id,
-        session_id=row.session_id,
-        topic=row.topic,
-        query=excerpt.query,
-        response=excerpt.response,
-        occurred_at=rfc3339(row.occurred_ms),
-        created_at=rfc3339(row.created_ms),
-        metadata=read_metadata(row.metadata),
-        source={"query": SOURCES[row.query_source], "response": SOURCES[row.response_source]},
-        project=project,
-        score=round(score, 4),
-        why=why,
-        **links._asdict(),
-    )
-    return Hit.model_validate(hit)  # with its signals, in one step
-
-
-def _why(reasons: Sequence[Reason], focus: FocusMatches, event: int) -> list[dict[str, Any]]:
-    signals = [
-        {"signal": name, "rank": rank, "value": round(value, 4)} for name, rank, value in reasons
-    ]
-    if event in focus.counts:
-        signals.insert(0, {"signal": "focus", "value": float(focus.counts[event])})
-    return signals
+    def _answer(self, hits: list[Hit], cubes: list[SharedCube]) -> MemoryAnswer:
+        ranking, layers = self.ranking, self.layers
+        matching = 0 if ranking is None or not hits else ranking.matching(self.known)
+        answer = MemoryAnswer(
+            hits=hits,
+            shared_cubes=cubes,
+            facts=layers.facts,
+            instructions=layers.instructions,
+            summaries=layers.summaries,
+            step=0 if self.space is None else self.space.step or 0,
+            answerable=self.answerable,
+            total_hits=max(matching, len(hits)),
+            focus_missing=self.focus_missing or None,
+            help_hits=help_for(self.query.query_text) or None,
+        )
+        if self.query.max_tokens is None:
+            return answer
+        answer = within_budget(answer, self.query.max_tokens)
+        self.ranked_hits = self.ranked_hits[: len(answer.hits)]
+        return answer

@@ -12,10 +12,7 @@ from . import copied_text, layout, running, syntax
 from .source import Failure, ProgramSource, Proposal, Trial, common_prefix_length, split_lines
 
 # Errors that a rule can fix, besides those of syntax.
-_NAME_ERRORS = frozenset(
-    {"NameError", "AttributeError", "ImportError", "ModuleNotFoundError", "TypeError"}
-)
-_VALUE_ERRORS = frozenset({"UnboundLocalError", "IndexError", "ValueError"})
+_RUN_TIME_ERRORS = frozenset({"NameError", "AttributeError", "ImportError", "TypeError"})
 # Changed lines to compare. More are shown as one change, because comparing takes quadratic time.
 _DIFF_LINES_MAX = 2_000
 _LINE = re.compile(r"[^\n]*+\n|[^\n]++\Z")
@@ -27,14 +24,12 @@ Rule: TypeAlias = tuple[str, Callable[[ProgramSource, Failure], str]]
 INDENTATION_RULES: tuple[Rule, ...] = (*copied_text.RULES, *layout.RULES)
 SYNTAX_RULES: tuple[Rule, ...] = (
     *INDENTATION_RULES,
-    ("keyword", syntax.join_else_if),
     ("prompts", copied_text.strip_lone_prompts),
     *syntax.RULES,
     ("clause", layout.dedent_clause),
     *syntax.LATE_RULES,
 )
 RUN_TIME_RULES: tuple[Rule, ...] = (*copied_text.RUN_TIME_RULES, *running.RULES)
-VALUE_RULES: tuple[Rule, ...] = running.VALUE_RULES
 
 
 def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
@@ -46,8 +41,8 @@ def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
     rules: tuple[Rule, ...] = ()
     if failure.is_syntax_error:
         rules = SYNTAX_RULES if failure.type == "SyntaxError" else INDENTATION_RULES
-    elif failure.type in _VALUE_ERRORS | _NAME_ERRORS and not _is_deliberate(source, failure):
-        rules = VALUE_RULES if failure.type in _VALUE_ERRORS else RUN_TIME_RULES
+    elif failure.type in _RUN_TIME_ERRORS and not _is_deliberate(source, failure):
+        rules = RUN_TIME_RULES
     versions = {code}
     for name, rule in rules:
         new_code = rule(source, failure)

@@ -36,8 +36,6 @@ _TRIPLE_ENDS = {
     '"': re.compile(r'(?:[^"\\]|\\.|"(?!""))*+(?:"""|\Z|\\\Z)', re.DOTALL),
     "'": re.compile(r"(?:[^'\\]|\\.|'(?!''))*+(?:'''|\Z|\\\Z)", re.DOTALL),
 }
-_MASK = "\0"
-_QUOTES = re.compile(r"[rRbBuUfFtT]{0,3}(\"{3}|'{3}|\"|')")
 
 
 class Failure(NamedTuple):
@@ -183,14 +181,6 @@ class ProgramSource:
         return list(_tokenize(self.code))
 
     @cached_property
-    def masked(self) -> str:
-        """Return the text with `_MASK` for each character inside a string or a comment."""
-        return "".join(
-            _masked(token) if token.kind in ("string", "comment") else token.text
-            for token in self.tokens
-        )
-
-    @cached_property
     def lines(self) -> list[str]:
         """Return the lines as the interpreter counts them, with their ends."""
         return split_lines(self.code)
@@ -277,79 +267,6 @@ def of_statement(rule: StatementRule) -> Callable[[ProgramSource, Failure], str]
         return source.code if statement is None else source.apply(rule(source, failure, statement))
 
     return apply
-
-
-def rewrite(
-    changes: dict[str, str],
-    *,
-    message: str = "",
-    where: str = "",
-    everywhere: bool = False,
-    once: bool = False,
-) -> Callable[[ProgramSource, Failure], str]:
-    r"""Return a rule that replaces patterns in the failing statement, outside strings and comments.
-
-    `\1` in a replacement is the text of a group; `\0` in a pattern is a character of a string. The
-    failure's message must contain `message`, the statement `where`. `everywhere` changes all
-    statements if the failing one has a match; `once` none if it has several.
-    """
-    patterns = [(re.compile(pattern, re.DOTALL), text) for pattern, text in changes.items()]
-
-    def edits_of(source: ProgramSource, statement: SourceStatement) -> list[Edit]:
-        start, end = statement.tokens[0].start, statement.tokens[-1].end
-        masked = source.masked[start:end]
-        if not re.search(where, masked):
-            return []
-        edits = [
-            Edit(start + match.start(), start + match.end(), _filled(text, match, source, start))
-            for pattern, text in patterns
-            for match in pattern.finditer(masked)
-        ]
-        return list(_without_overlaps(edits))
-
-    @of_statement
-    def rule(source: ProgramSource, failure: Failure, statement: SourceStatement) -> Iterable[Edit]:
-        edits = edits_of(source, statement) if re.search(message, failure.message) else []
-        if once and len(edits) > 1:
-            return []
-        if edits and everywhere:
-            return [edit for one in source.statements for edit in edits_of(source, one)]
-        return edits
-
-    return rule
-
-
-def _filled(text: str, match: re.Match[str], source: ProgramSource, start: int) -> str:
-    """Return the replacement with what stands in the source, not its mask, for the groups."""
-
-    def group(number: re.Match[str]) -> str:
-        first, last = match.span(int(number[1]))
-        return source.code[start + first : start + last] if first >= 0 else ""
-
-    return re.sub(r"\\(\d)", group, text)
-
-
-def _without_overlaps(edits: list[Edit]) -> Iterator[Edit]:
-    end = -1
-    for edit in sorted(edits):
-        if edit.start >= end:
-            yield edit
-            end = edit.end
-
-
-def _masked(token: Token) -> str:
-    quotes = _QUOTES.match(token.text) if token.kind == "string" else None
-    if quotes is None:
-        return _MASK * len(token.text)
-    tail = len(quotes[1]) if token.is_closed else 0
-    inner = len(token.text) - quotes.end() - tail
-    return f"{quotes[0]}{_MASK * inner}{token.text[len(token.text) - tail :] if tail else ''}"
-
-
-def after_docstring(body: Sequence[SourceStatement]) -> SourceStatement:
-    """Return the first statement of a block, or the second if the first is a docstring."""
-    has_docstring = len(body) > 1 and all(token.kind == "string" for token in body[0].tokens)
-    return body[1 if has_docstring else 0]
 
 
 def _tokenize(code: str) -> Iterator[Token]:

@@ -39,17 +39,8 @@ _log = logging.getLogger(__name__)
 # Version of the format and the analysis. Entries of other versions are renewed in the background.
 VERSION = 4
 READABLE = (1, 2, 3, 4)  # versions that can be searched until then
-HEAD = np.dtype(
-    [
-        ("side", "u1"),
-        ("language", "u1"),
-        ("flags", "u1"),
-        ("spare", "u1"),
-        ("speaker", "<u4"),
-        ("length", "<u4"),
-        ("terms", "<u4"),
-    ]
-)
+_BYTES, _NUMBERS = ("side", "language", "flags", "spare"), ("speaker", "length", "terms")
+HEAD = np.dtype([(one, "u1") for one in _BYTES] + [(one, "<u4") for one in _NUMBERS])
 # `twins` is 1 if the event's twin (near_duplicates.py), reduced to 32 bits, follows its counts.
 _START = np.dtype([("version", "u1"), ("twins", "u1"), ("parts", "<u2"), ("terms", "<u4")])
 _TWIN = np.dtype("<u4")
@@ -112,7 +103,12 @@ def index_entries(
     EmbedderUnavailable.
     """
     analyses = [_analysis(turn) for turn in turns]
-    texts = [_embedded_text(part.text) for one in analyses for part in one.parts]
+    passages = [part.text for parts, _, _ in analyses for part in parts]
+    # Of a very long one the beginning: a vector of so much text says little, and embedding it takes
+    # most of the time of a large turn. Only those of texts beyond 64 usual ones are that long.
+    texts = [
+        one[:LONG_PASSAGE_CHARACTERS] if len(one) > CHARACTERS_MAX else one for one in passages
+    ]
     by, vectors, spoken = analysis_id(embedder), None, None
     # In one batch: a few texts more cost little, because the weights are read once for all.
     beside = [one.text for turn in turns for one in turn.spoken]
@@ -149,38 +145,15 @@ def index_entries(
     return entries
 
 
-def _embedded_text(passage: str) -> str:
-    """Return the part of a passage that its vector is of: the beginning of a very long one.
-
-    A vector of so much text says little, and embedding it takes most of the time of a large turn.
-    """
-    is_long = len(passage) > CHARACTERS_MAX  # only those of texts beyond 64 usual ones
-    return passage[:LONG_PASSAGE_CHARACTERS] if is_long else passage
-
-
-class _Analysis(NamedTuple):
-    """The passages of an event, its flags, and what it has in common with near duplicates."""
-
-    parts: list[Passage]
-    flags: tuple[str, ...]
-    twin: Twin | None
-
-
-def _analysis(turn: EventText) -> _Analysis:
+def _analysis(turn: EventText) -> tuple[list[Passage], tuple[str, ...], Twin | None]:
+    """Return the passages of an event, its flags, and what it shares with near duplicates."""
     is_machine = is_machine_turn(turn.query, turn.response)
-    parts = analyze(
-        query=turn.query,
-        response=turn.response,
-        topic=turn.topic,
-        occurred_ms=turn.occurred_ms,
-        is_machine=is_machine,
-    )
-    flags = {
-        INSTRUCTION_LIKE: any(part.flags & SUSPECT for part in parts),
-        MACHINE_NOTICE: is_machine,
-    }
+    of_turn: dict[str, Any] = {"topic": turn.topic, "occurred_ms": turn.occurred_ms}
+    parts = analyze(query=turn.query, response=turn.response, is_machine=is_machine, **of_turn)
+    is_suspect = any(part.flags & SUSPECT for part in parts)
+    flags = {INSTRUCTION_LIKE: is_suspect, MACHINE_NOTICE: is_machine}
     twin = twin_of(turn.query, turn.response, is_machine=is_machine)
-    return _Analysis(parts, tuple(name for name, is_set in flags.items() if is_set), twin)
+    return parts, tuple(name for name, is_set in flags.items() if is_set), twin
 
 
 def unpack_repaired(
@@ -202,8 +175,8 @@ def _repaired(
     try:
         unpack([row], dimensions)
     except EntryDamaged:
-        analysis = _analysis(text_of(row[0]))
-        return (*row[:3], pack(analysis.parts, analysis.twin), row[4])
+        parts, _, twin = _analysis(text_of(row[0]))
+        return (*row[:3], pack(parts, twin), row[4])
     return row
 
 
@@ -333,19 +306,34 @@ TEXTS_MIN = 2_000  # for fewer, starting processes takes longer than they save
 
 
 class EntryMaker:
-    """Makes index entries in this process."""
+    """Makes index entries: in other processes, if it has some and they work, else in this one."""
 
-    ahead = 0  # how many batches to begin before the first one is taken
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+    def __init__(
+        self, embedder: Embedder, pool: ProcessPoolExecutor | None = None, processes: int = 0
+    ) -> None:
+        self._embedder, self._pool = embedder, pool
+        self.ahead = 2 * processes  # how many batches to begin before the first one is taken
 
     def begin(self, turns: Turns) -> Callable[[], Entries]:
         """Begin the entries of some turns; the function that is returned gives them.
 
         It raises EmbedderUnavailable.
         """
-        return partial(index_entries, self._embedder, turns)
+        here = partial(index_entries, self._embedder, turns)
+        if self._pool is None:
+            return here
+        try:
+            return partial(self._finish, self._pool.submit(_entries, turns), here)
+        except BrokenProcessPool:
+            return here
+
+    def _finish(self, future: Future[Entries], here: Callable[[], Entries]) -> Entries:
+        try:
+            return future.result()
+        except BrokenProcessPool as error:  # one was killed, perhaps for its memory
+            _log.warning("index entries are made in one process: %s", error)
+            self.ahead = 0
+            return here()
 
     def in_order(self, steps: Iterable[T]) -> Iterator[T]:
         """Yield what an iterable begins, in its order, after it has begun `ahead` more."""
@@ -355,30 +343,6 @@ class EntryMaker:
             while len(waiting) > self.ahead:
                 yield waiting.popleft()
         yield from waiting
-
-
-class EntryPool(EntryMaker):
-    """Makes index entries in other processes, and in this one if they fail."""
-
-    def __init__(self, embedder: Embedder, pool: ProcessPoolExecutor, processes: int) -> None:
-        super().__init__(embedder)
-        self._pool, self.ahead = pool, 2 * processes
-
-    def begin(self, turns: Turns) -> Callable[[], Entries]:
-        """See EntryMaker."""
-        try:
-            future = self._pool.submit(_entries, turns)
-        except BrokenProcessPool:
-            return super().begin(turns)
-        return partial(self._finish, future, turns)
-
-    def _finish(self, future: Future[Entries], turns: Turns) -> Entries:
-        try:
-            return future.result()
-        except BrokenProcessPool as error:  # one was killed, perhaps for its memory
-            _log.warning("index entries are made in one process: %s", error)
-            self.ahead = 0
-            return super().begin(turns)()
 
 
 @contextmanager
@@ -402,7 +366,7 @@ def entry_maker(embedder: Embedder, texts: int, processors: int) -> Iterator[Ent
         for _ in range(processes):  # each starts one, because none is idle yet
             pool.submit(_entries, [])
     try:
-        yield EntryPool(embedder, pool, processes)
+        yield EntryMaker(embedder, pool, processes)
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -60,14 +60,10 @@ class SegmentOrigin(NamedTuple):
 
 def write_segment(path: Path, origin: SegmentOrigin, content: IndexRange) -> None:
     """Write a segment to a new file and flush it to the disk. Raises OSError."""
-    arrays = {
-        **{
-            f"column {name}": np.asarray(content.columns[name], kind)
-            for name, kind in COLUMNS.items()
-        },
-        **{name: np.asarray(getattr(content.run, name), kind) for name, kind in _RUN.items()},
-        "vectors": np.asarray(content.vectors, "i1"),
-    }
+    columns, run = content.columns, content.run
+    arrays = {f"column {name}": np.asarray(columns[name], kind) for name, kind in COLUMNS.items()}
+    arrays |= {name: np.asarray(getattr(run, name), kind) for name, kind in _RUN.items()}
+    arrays["vectors"] = np.asarray(content.vectors, "i1")
     pieces, places, size = [], {}, 0
     for name, array in arrays.items():
         places[name] = [size, *array.shape]
@@ -257,11 +253,10 @@ class SegmentFolder:
     def spaces(self) -> list[int]:
         """Return the ids of the spaces that have a folder."""
         try:
-            return sorted(
-                int(path.name) for path in self._folder.iterdir() if path.name.isdecimal()
-            )
+            names = [path.name for path in self._folder.iterdir()]
         except OSError:
             return []
+        return sorted(int(name) for name in names if name.isdecimal())
 
     def names(self, space_id: int, revision: int) -> list[SegmentName]:
         """Return the segments of a space at a revision."""

@@ -257,9 +257,8 @@ class SpaceIndex:
         self._vector_tail_used = 0
         self._runs: list[PostingRun] = []
         self._tail = {
-            "terms": np.zeros(0, "u4"),
-            "parts": np.zeros(0, "u4"),
-            "counts": np.zeros(0, "u1"),
+            name: np.zeros(0, kind)
+            for name, kind in (("terms", "u4"), ("parts", "u4"), ("counts", "u1"))
         }
         self._tail_used = 0
         self._last_of_session: dict[int, int] = {}
@@ -362,13 +361,8 @@ class SpaceIndex:
     @property
     def nbytes(self) -> int:
         """Memory use in bytes, without mapped files: the system may take their memory back."""
-        arrays = [
-            *self._columns.values(),
-            self._alive,
-            *self._vectors,
-            self._vector_tail,
-            *self._tail.values(),
-        ]
+        columns, tails = self._columns.values(), self._tail.values()
+        arrays = [*columns, *tails, self._alive, *self._vectors, self._vector_tail]
         own = sum(array.nbytes for array in arrays) + sum(run.nbytes for run in self._runs)
         return own - self._mapped_bytes + self._segments * _SEGMENT_BYTES
 
@@ -379,11 +373,7 @@ class SpaceIndex:
         return self._view
 
     def _make_view(self) -> IndexView:
-        tail = (
-            PostingTail(*(array[: self._tail_used] for array in self._tail.values()))
-            if self._tail_used
-            else EMPTY
-        )
+        tail = PostingTail(*(array[: self._tail_used] for array in self._tail.values()))
         vectors = tuple(self._vectors)
         if self._vector_tail_used:
             vectors = (*vectors, self._vector_tail[: self._vector_tail_used])
@@ -450,9 +440,8 @@ class SpaceIndex:
         """Make the columns long enough for so many parts, and for those that will follow."""
         if parts > len(self._alive):
             capacity = max(64, parts + max(parts // 2, following + following // 8))
-            self._columns = {
-                name: _resized(array, capacity) for name, array in self._columns.items()
-            }
+            columns = self._columns.items()
+            self._columns = {name: _resized(array, capacity) for name, array in columns}
             self._alive = _resized(self._alive, capacity)
 
     def _end_tails(self) -> None:
@@ -462,13 +451,10 @@ class SpaceIndex:
             self._vector_tail, self._vector_tail_used = self._vector_tail[:0], 0
         if self._tail_used:
             self._seal(seal_run(*(array[: self._tail_used] for array in self._tail.values())))
-            self._tail = {name: array[:0] for name, array in self._tail.items()}
-            self._tail_used = 0
+            self._tail, self._tail_used = {name: one[:0] for name, one in self._tail.items()}, 0
 
     def _add_vectors(self, vectors: Array) -> None:
-        if (
-            len(vectors) >= 4096 and not self._vector_tail_used
-        ):  # a large batch becomes a block of its own
+        if len(vectors) >= 4096 and not self._vector_tail_used:  # a block of its own
             self._vectors.append(vectors)
             return
         used, end = self._vector_tail_used, self._vector_tail_used + len(vectors)
@@ -481,16 +467,13 @@ class SpaceIndex:
         used, end = self._tail_used, self._tail_used + len(batch.term)
         new = {"terms": batch.term, "parts": batch.part + start, "counts": batch.count}
         if end > TAIL_POSTINGS_MAX:
-            joined = {name: np.concatenate([self._tail[name][:used], new[name]]) for name in new}
-            self._seal(seal_run(joined["terms"], joined["parts"], joined["counts"]))
-            self._tail = {name: array[:0] for name, array in self._tail.items()}
-            self._tail_used = 0
+            old = self._tail
+            self._seal(seal_run(*(np.concatenate([old[name][:used], new[name]]) for name in new)))
+            self._tail, self._tail_used = {name: old[name][:0] for name in old}, 0
             return
         if end > len(self._tail["terms"]):
-            self._tail = {
-                name: _resized(array, max(1024, end + end // 2))
-                for name, array in self._tail.items()
-            }
+            capacity = max(1024, end + end // 2)
+            self._tail = {name: _resized(array, capacity) for name, array in self._tail.items()}
         for name, values in new.items():
             self._tail[name][used:end] = values
         self._tail_used = end
@@ -529,6 +512,7 @@ def _inverse_norms(vectors: Array) -> Array:
 
 # --- Which events of a space fulfil a condition, for searches that filter --------------------
 
+Find: TypeAlias = Callable[[int], Sequence[int]]
 MASK_BYTES_MAX = 32 << 20  # of all masks; the least recently used ones are evicted
 
 
@@ -542,40 +526,29 @@ class EventMasks:
         self._total = 0
 
     def mask(
-        self,
-        space: Hashable,
-        condition: str,
-        *,
-        revision: int,
-        end: int,
-        find: Callable[[int], Sequence[int]],
+        self, space: Hashable, condition: str, *, revision: int, end: int, find: Find
     ) -> Array:
         """Return which events before `end` fulfil a condition: (end,) bool, not to be changed.
 
         `find` returns the numbers of those from a number on. Stored entries have changed if
         `revision` is another one than before.
         """
+        key, nothing = (space, condition), np.zeros(0, bool)
         with self._lock:
-            known_revision, known = self._masks.get((space, condition), (revision, EMPTY.counts))
-        if known_revision != revision:
-            known = EMPTY.counts
-        if len(known) < end:
-            mask = np.zeros(end, bool)
-            mask[: len(known)] = known
-            mask[find(len(known))] = True
-            self._keep((space, condition), revision, mask)
-            return mask
-        return known[:end].view(bool)
-
-    def _keep(self, key: tuple[Hashable, str], revision: int, mask: Array) -> None:
+            known_revision, known = self._masks.get(key, (revision, nothing))
+        known = known if known_revision == revision else nothing
+        if len(known) >= end:
+            return known[:end]
+        mask = np.zeros(end, bool)
+        mask[: len(known)] = known
+        mask[find(len(known))] = True
         with self._lock:
-            self._total += len(mask)
-            if key in self._masks:
-                self._total -= len(self._masks.pop(key)[1])
+            self._total += end - len(self._masks.pop(key, (0, nothing))[1])
             self._masks[key] = revision, mask
             while self._total > self._memory_bytes and len(self._masks) > 1:
                 _, (_, oldest) = self._masks.popitem(last=False)
                 self._total -= len(oldest)
+        return mask
 
 
 # --- A cache of space indexes within a memory budget -----------------------------------------
@@ -620,8 +593,7 @@ class IndexCache:
 
         Waits for no index lock.
         """
-        with self._lock:
-            index = self._indexes.get(space)
+        index = self._loaded(space)
         return index is not None and index.revision >= revision and index.next_event + within >= end
 
     def view(
@@ -647,11 +619,8 @@ class IndexCache:
         An index that is not loaded or not at `since`, the revision before, is left to be reloaded,
         as is one that loses many events.
         """
-        if len(events) > _ERASED_ONE_BY_ONE_MAX:
-            return
-        with self._lock:
-            index = self._indexes.get(space)
-        if index is None:
+        index = self._loaded(space)
+        if index is None or len(events) > _ERASED_ONE_BY_ONE_MAX:
             return
         with index.lock:
             if index.revision == since:
@@ -664,9 +633,12 @@ class IndexCache:
 
     def own_parts(self, space: Hashable) -> int:
         """Return how many parts of the index of a space are in memory and in no segment."""
-        with self._lock:
-            index = self._indexes.get(space)
+        index = self._loaded(space)
         return 0 if index is None else index.own_parts
+
+    def _loaded(self, space: Hashable) -> SpaceIndex | None:
+        with self._lock:
+            return self._indexes.get(space)
 
     def weigh(self, space: Hashable, index: SpaceIndex) -> None:
         """Update the size of a changed index, and evict others if the budget is exceeded."""

@@ -84,19 +84,15 @@ def query_pieces(word: str, number: int) -> list[Piece]:
     A piece of one character has the pairs that contain it too: in Chinese, the index has no single
     characters inside a longer run.
     """
-    pieces, rest = [], 0
-    for start, end in [*_stops(word, number), (len(word), len(word))]:
+    pieces, rest, pattern = [], 0, _stop_pattern(number)
+    stops = [match.span() for match in pattern.finditer(word)] if pattern else []
+    for start, end in [*stops, (len(word), len(word))]:
         if start > rest:
             pieces.append(_piece(word, rest, start, is_stop=False))
         if end > start:
             pieces.append(_piece(word, start, end, is_stop=True))
         rest = end
     return pieces
-
-
-def _stops(word: str, number: int) -> list[tuple[int, int]]:
-    pattern = _stop_pattern(number)
-    return [match.span() for match in pattern.finditer(word)] if pattern else []
 
 
 def _piece(word: str, start: int, end: int, *, is_stop: bool) -> Piece:
@@ -179,10 +175,14 @@ def _analysed(token: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     whole = token.lstrip("-")
     parts = [part for part in _SEPARATOR.split(whole) if part]
     dotted = [name for part in parts for name in part.split(".") if "_" in name]
+    # The path of `path:line`.
+    is_line = len(parts) > 1 and parts[-1].isdigit() and ":" in whole
+    path = [whole.rpartition(":")[0]] if is_line else []
     names = dict.fromkeys(
         name.lower().strip("_")
-        for name in (whole, *_without_line(parts, whole), *parts, *dotted)
-        if _is_name(name, is_option=token.startswith("--"))
+        for name in (whole, *path, *parts, *dotted)
+        if _SIGN.search(name)
+        and (token.startswith("--") or _VERSION.fullmatch(name) or not _PLAIN.fullmatch(name))
     )
     if version := _VERSION.fullmatch(whole.lower()):
         names |= dict.fromkeys((version[1],))
@@ -194,18 +194,6 @@ def _analysed(token: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if len(hump) > 1
     ]
     return tuple(names), tuple(dict.fromkeys(humps))
-
-
-def _without_line(parts: list[str], whole: str) -> list[str]:
-    """Return the path of `path:line`."""
-    is_line = len(parts) > 1 and parts[-1].isdigit() and ":" in whole
-    return [whole.rpartition(":")[0]] if is_line else []
-
-
-def _is_name(name: str, *, is_option: bool) -> bool:
-    if not _SIGN.search(name):
-        return False
-    return bool(is_option or _VERSION.fullmatch(name) or not _PLAIN.fullmatch(name))
 
 
 # --- Cut long texts into passages: at paragraphs, lines, sentences or words ------------------
@@ -285,26 +273,16 @@ def date_in(
     `query_words` are the normalised words of `text`, `candidates` its possible languages.
     """
     if iso := _ISO_DATE.search(text):
-        month = int(iso[2])
-        return (
-            DateHint(int(iso[1]), month, int(iso[3]) if iso[3] else None)
-            if 1 <= month <= 12
-            else None
-        )
+        return _date(iso[1], iso[2], iso[3])
     year = next(
         (int(word) for word in query_words if len(word) == 4 and _YEAR.fullmatch(word)), None
     )
     for place, word in enumerate(query_words):
         if word not in MONTH_WORDS:
             continue
-        near = [
-            query_words[i] for i in (place - 1, place + 1, place - 2) if 0 <= i < len(query_words)
-        ]
-        days = [
-            int(day[1])
-            for other in near
-            if (day := _DAY.fullmatch(other)) and 1 <= int(day[1]) <= 31
-        ]
+        near = [i for i in (place - 1, place + 1, place - 2) if 0 <= i < len(query_words)]
+        numbers = [int(day[1]) for i in near if (day := _DAY.fullmatch(query_words[i]))]
+        days = [day for day in numbers if 1 <= day <= 31]
         # A month name of another language counts only next to a number: "mars" is also a planet.
         languages = LANGUAGES if days else candidates
         month = next(
@@ -312,21 +290,14 @@ def date_in(
         )
         if month and not (word == "may" and "May" not in text):
             return DateHint(year, month, next(iter(days), None))
-    if text.isascii():
+    unspaced = None if text.isascii() else _UNSPACED_DATE.search(normalize(text))
+    return _date(unspaced[1] or year, unspaced[2], unspaced[3]) if unspaced else None
+
+
+def _date(year: str | int | None, month: str, day: str | None) -> DateHint | None:
+    if not 1 <= int(month) <= 12:
         return None
-    if unspaced := _UNSPACED_DATE.search(normalize(text)):
-        month = int(unspaced[2])
-        named_year, named_day = unspaced[1], unspaced[3]
-        return (
-            DateHint(
-                int(named_year) if named_year else year,
-                month,
-                int(named_day) if named_day else None,
-            )
-            if 1 <= month <= 12
-            else None
-        )
-    return None
+    return DateHint(int(year) if year else None, int(month), int(day) if day else None)
 
 
 # --- Text to terms: split events into passages with their words, and queries into words with
@@ -397,11 +368,7 @@ class SearchTerms:
 
     question: ParsedQuery
     phrases: Sequence[ParsedQuery]  # in the order of the request
-
-    @property
-    def words(self) -> tuple[QueryWord, ...]:
-        """The words of the query, then those of the focus phrases; both are searched for alike."""
-        return tuple(word for text in (self.question, *self.phrases) for word in text.words)
+    words: Sequence[QueryWord]  # of the query, then of the phrases; both are searched for alike
 
 
 def term(word: str) -> int:
@@ -414,12 +381,7 @@ MONTH_TERMS = tuple(term(f"month {month}") for month in range(13))
 
 
 def analyze(
-    *,
-    query: str,
-    response: str,
-    topic: str | None,
-    occurred_ms: int,
-    is_machine: bool = False,
+    *, query: str, response: str, topic: str | None, occurred_ms: int, is_machine: bool = False
 ) -> list[Passage]:
     """Return the passages of an event in order; at least one.
 
@@ -467,15 +429,8 @@ def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[P
             | (UNVERIFIED if side == QUERY and disclaims(passage) else 0)
         )
         embedded = f"{speaker_match[1]}: {passage}" if place and speaker_match else passage
-        yield Passage(
-            side,
-            language.number,
-            flags,
-            term(" ".join(speaker)) if speaker else 0,
-            length,
-            counts,
-            embedded.strip(),
-        )
+        name = term(" ".join(speaker)) if speaker else 0
+        yield Passage(side, language.number, flags, name, length, counts, embedded.strip())
 
 
 def _identifier_terms(text: str, language: Language) -> Iterator[int]:
@@ -498,15 +453,14 @@ def words(text: str) -> list[str]:
     """
     result: list[str] = []
     start = 0
-    while space := _SPACE.search(text, start + PIECE_CHARACTERS):
-        result += _words(normalize(text[start : space.start()]))
-        start = space.start()
-    return result + _words(normalize(text[start:]))
-
-
-def _words(normal: str) -> list[str]:
-    # The same words, in a third of the time.
-    return _ASCII_WORD.findall(normal) if normal.isascii() else _WORD.findall(normal)
+    while start < len(text):
+        space = _SPACE.search(text, start + PIECE_CHARACTERS)
+        end = space.start() if space else len(text)
+        normal = normalize(text[start:end])
+        # Of ASCII the same words, in a third of the time.
+        result += (_ASCII_WORD if normal.isascii() else _WORD).findall(normal)
+        start = end
+    return result
 
 
 def _count(counts: dict[int, int], text_words: Counter[str], language: Language) -> int:
@@ -532,12 +486,8 @@ def _terms(word: str, number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
             return tuple(map(term, pairs)), tuple(map(term, lone))
         if HANGUL.search(word):
             return (term(word),), tuple(map(term, character_pairs(word))) if len(word) > 1 else ()
-    pieces = (
-        {term(f"+{piece}") for piece in _pieces(word, number)}
-        if LANGUAGES[number].compounds
-        else ()
-    )
-    return (term(stem(word, number)),), tuple(pieces)
+    pieces = _pieces(word, number) if LANGUAGES[number].compounds else ()
+    return (term(stem(word, number)),), tuple({term(f"+{piece}") for piece in pieces})
 
 
 def _pieces(word: str, number: int) -> set[str]:
@@ -594,9 +544,10 @@ def _required(
 
 def parse_terms(query: str, phrases: Sequence[str], languages: Sequence[int]) -> SearchTerms:
     """Parse a query and its focus phrases; `languages` are the numbers of the space's languages."""
+    question = parse_query(query, languages)
+    parsed = [parse_query(phrase, languages, is_phrase=True) for phrase in phrases]
     return SearchTerms(
-        parse_query(query, languages),
-        tuple(parse_query(phrase, languages, is_phrase=True) for phrase in phrases),
+        question, parsed, tuple(word for text in (question, *parsed) for word in text.words)
     )
 
 
@@ -641,19 +592,14 @@ def _word(word: str, original: str, languages: tuple[int, ...]) -> QueryWord:
     terms: dict[int, float] = {}
     in_pairs = not word.isascii() and bool(UNSPACED.search(word))
     if in_pairs:
-        pairs = character_pairs(word)
-        terms = {term(pair): 1.0 for pair in pairs}
+        terms = {term(pair): 1.0 for pair in character_pairs(word)}
     elif not word.isascii() and HANGUL.search(word):
         terms = {term(pair): PIECE_WEIGHT for pair in character_pairs(word)} | {term(word): 1.0}
     else:
-        for language in candidates:
-            if language.compounds:
-                terms |= (
-                    {term(f"+{stem(word, language.number)}"): PIECE_WEIGHT}
-                    if len(word) >= PIECE_CHARACTERS_MIN
-                    else {}
-                )
-                terms |= {term(piece): PIECE_WEIGHT for piece in _pieces(word, language.number)}
+        for language in (one for one in candidates if one.compounds):
+            if len(word) >= PIECE_CHARACTERS_MIN:
+                terms[term(f"+{stem(word, language.number)}")] = PIECE_WEIGHT
+            terms |= {term(piece): PIECE_WEIGHT for piece in _pieces(word, language.number)}
         terms |= {term(stem(word, language.number)): 1.0 for language in candidates}
     month = next(
         (language.months[word] for language in candidates if word in language.months), None
@@ -678,12 +624,10 @@ def highlight(
     ranges: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
         word = normalize(match[0])
-        pairs = (
-            character_pairs(word) if UNSPACED.search(word) and len(word) == len(match[0]) else []
-        )
-        if not pairs and any(
-            number in terms for number in languages for number in _terms(word, number)[0]
-        ):
+        is_unspaced = UNSPACED.search(word) and len(word) == len(match[0])
+        pairs = character_pairs(word) if is_unspaced else []
+        stems = {number for language in languages for number in _terms(word, language)[0]}
+        if not pairs and stems & terms:
             ranges.append(match.span())
         for at in range(len(word) - 1) if pairs else ():
             if term(word[at : at + 2]) in terms:
@@ -706,16 +650,14 @@ def contains(text: str, phrase: str) -> bool:
     start = haystack.find(needle)
     while start >= 0:
         end = start + len(needle)
-        if _is_boundary(haystack, start, needle[0], -1) and _is_boundary(
-            haystack, end, needle[-1], 0
-        ):
+        is_begun = _is_boundary(haystack, start - 1, needle[0])
+        if is_begun and _is_boundary(haystack, end, needle[-1]):
             return True
         start = haystack.find(needle, start + 1)
     return False
 
 
-def _is_boundary(text: str, place: int, own: str, step: int) -> bool:
-    at = place + step
+def _is_boundary(text: str, at: int, own: str) -> bool:
     if not 0 <= at < len(text):
         return True
     other = text[at]

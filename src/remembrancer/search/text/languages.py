@@ -47,9 +47,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _load() -> tuple[Language, ...]:
-    table = tomllib.loads(
-        resources.files(__package__).joinpath("languages.toml").read_text("utf-8")
-    )
+    text = resources.files(__package__).joinpath("languages.toml").read_text("utf-8")
     return tuple(
         Language(
             code=code,
@@ -64,7 +62,7 @@ def _load() -> tuple[Language, ...]:
                 for name in names
             },
         )
-        for number, (code, row) in enumerate(table.items())
+        for number, (code, row) in enumerate(tomllib.loads(text).items())
     )
 
 
@@ -98,10 +96,8 @@ def detect(words: Sequence[str] | Counter[str], text: str) -> Language:
     """
     script, default = "latin", FALLBACK
     if not text.isascii():
-        script, default = next(
-            ((name, code) for name, pattern, code in _SCRIPTS if pattern.search(text)),
-            (script, default),
-        )
+        found = ((name, code) for name, pattern, code in _SCRIPTS if pattern.search(text))
+        script, default = next(found, (script, default))
     votes: Counter[Language] = Counter()
     for word, times in (words if isinstance(words, Counter) else Counter(words)).items():
         for language in _VOTES.get(word, ()):
@@ -109,11 +105,7 @@ def detect(words: Sequence[str] | Counter[str], text: str) -> Language:
                 votes[language] += times
     if not votes:
         return BY_CODE[default]
-    best = max(votes.values())
-    return min(
-        (language for language, count in votes.items() if count == best),
-        key=lambda language: language.number,
-    )
+    return min(votes, key=lambda language: (-votes[language], language.number))
 
 
 # Optional marks: combining accents of Latin, Greek and Cyrillic, Arabic vowel signs, Hebrew points.
@@ -136,8 +128,6 @@ def stem(word: str, number: int) -> str:
 
 def unaccented(word: str) -> str:
     """Return a word without the marks that people often omit."""
-    return (
-        word
-        if word.isascii()
-        else unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", word)))
-    )
+    if word.isascii():
+        return word
+    return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", word)))

@@ -184,9 +184,8 @@ class _Shapes(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _shapes() -> _Shapes:
-    table = tomllib.loads(
-        resources.files(__package__).joinpath("machine_output.toml").read_text("utf-8")
-    )
+    text = resources.files(__package__).joinpath("machine_output.toml").read_text("utf-8")
+    table = tomllib.loads(text)
     patterns = {name: [f"(?:{pattern})" for pattern in table[name]["patterns"]] for name in table}
     acknowledgement = "|".join(patterns.pop("acknowledgements"))
     lines = "|".join(pattern for row in patterns.values() for pattern in row)

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
-from itertools import pairwise
 from re import _constants, _parser
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -117,7 +116,7 @@ def find_secrets(text: str) -> list[DetectedSecret]:
     plain = _SENTENCE_ENDS.sub(b" ", raw.translate(_CLOSING_MARKS))
     variants = [plain] if text.isascii() else [plain, plain.translate(_NON_ASCII)]
     findings = [
-        _span(finding.rule_id, finding.location)
+        (finding.location["start_offset"], finding.location["end_offset"], finding.rule_id)
         for variant in variants
         for finding in _scanner().scan(variant)
         if finding.visible
@@ -129,27 +128,17 @@ def find_secrets(text: str) -> list[DetectedSecret]:
         (offsets[start], _secret_end(text, rule, offsets[end]), rule)
         for start, end, rule in findings
     ]
-    return list(
-        _merge_overlaps(
-            sorted(spans, key=lambda span: (span[0], -span[1], span[2].startswith(OURS)))
-        )
-    )
+    spans.sort(key=lambda span: (span[0], -span[1], span[2].startswith(OURS)))
+    return list(_merge_overlaps(spans))
 
 
 def mask_secrets(text: str, secrets: Sequence[DetectedSecret]) -> str:
     """Replace the secrets found in a text by their kind, as in `[masked: github-pat]`."""
-    edges = [0, *(edge for secret in secrets for edge in (secret.start, secret.end)), len(text)]
-    unmasked = [text[start:end] for start, end in list(pairwise(edges))[::2]]
-    return (
-        "".join(
-            part
-            for pair in zip(
-                unmasked, [f"[masked: {secret.kind}]" for secret in secrets], strict=False
-            )
-            for part in pair
-        )
-        + unmasked[-1]
-    )
+    parts, start = [], 0
+    for secret in secrets:
+        parts += [text[start : secret.start], f"[masked: {secret.kind}]"]
+        start = secret.end
+    return "".join([*parts, text[start:]])
 
 
 def load() -> threading.Thread:
@@ -171,17 +160,10 @@ def _scanner() -> Scanner:
 @cache
 def _load_scanner() -> Scanner:
     # here: 50 MB of memory and up to some seconds that a search need not wait for
-    from kingfisher_sdk import (
-        Rules,
-        Scanner,
-    )
+    from kingfisher_sdk import Rules, Scanner
 
     with resources.as_file(resources.files(__package__).joinpath("secrets.yml")) as rules:
         return Scanner(Rules([rules]))
-
-
-def _span(rule: str, location: dict[str, int]) -> tuple[int, int, str]:
-    return location["start_offset"], location["end_offset"], rule
 
 
 def _character_offsets(raw: bytes, findings: Sequence[tuple[int, int, str]]) -> dict[int, int]:

@@ -1,1 +1,0 @@
-"""Rerankers: slower models that read a query and a text together, behind one port."""
