@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import tempfile
 from importlib import resources
 from pathlib import Path
 from threading import Thread
@@ -17,7 +18,11 @@ from remembrancer.search.embedders import sentence_encoder
 from remembrancer.search.embedders.centring import SAMPLES
 from remembrancer.search.embedders.multilingual import MultilingualEmbedder
 from remembrancer.search.embedders.pieces import PieceTokenizer
-from remembrancer.search.embedders.sentence_encoder import SentenceEncoder, WordTokenizer
+from remembrancer.search.embedders.sentence_encoder import (
+    EmbeddingFile,
+    SentenceEncoder,
+    WordTokenizer,
+)
 
 TEXTS = (
     *SAMPLES,
@@ -95,6 +100,20 @@ def test_no_token_overflows_a_sum_of_16_bits(encoder: SentenceEncoder) -> None:
     branches = np.split(largest[rows.dimensions :].reshape(-1, 256).max(axis=1), [3, 7])
 
     assert max(int(branch.sum()) for branch in branches) < 2**15
+
+
+def test_embeddings_are_read_from_a_file_or_kept_without_one(
+    reference: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table: Any = reference._model.table
+    tokens = np.array([5, 0, 128_009, 5])
+    stored = EmbeddingFile(table)
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    kept = EmbeddingFile(table)
+
+    assert [one._table is table for one in (stored, kept)] == [False, True]
+    assert (stored.of(tokens) == table[tokens]).all()
+    assert (kept.of(tokens) == table[tokens]).all()
 
 
 def test_tokens_in_use_stay_in_a_full_cache(
