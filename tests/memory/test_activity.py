@@ -10,10 +10,12 @@ from memory.asking import Memory
 from remembrancer.accounts import PinnedToOtherUser
 from remembrancer.memory.history import activity
 from remembrancer.memory.history.activity import (
+    SearchUnknown,
     active_users,
+    count_searches,
     day_counts,
     list_searches,
-    searches_by_day,
+    review_search,
 )
 from remembrancer.memory.history.forget import forget
 from remembrancer.protocol.forget import Forget
@@ -76,14 +78,33 @@ def test_searches_are_paged_without_gaps_and_end_after_thirty_days(memory: Memor
     assert names == ["s4", "s3", "s2", "s1", "s0"]
 
 
-def test_searches_and_duties_are_counted_by_day(memory: Memory) -> None:
-    memory.ask("q", interact=True)
-    memory.tell("q", "r")
-    clock_of(memory).advance(DAY_MS)
-    memory.ask("q", interact=True)
-    memory.ask("q", interact=True)
+def test_search_records_what_it_gave(memory: Memory) -> None:
+    memory.tell("Where is the saw?", "In the shed.", session_id="old")
+    answer = memory.ask("Where is the saw?", interact=True, session_id="s")
+    memory.tell("Where is the saw?", "In the shed (ref: e_x).", session_id="s")
 
-    yesterday, today = searches_by_day(memory.context, memory.caller, days=2)
+    [trace], _ = list_searches(memory.context, memory.caller)
 
-    assert (yesterday.searches, yesterday.turns_due, yesterday.remembered) == (1, 1, 1)
-    assert (today.searches, today.answered, today.turns_due, today.remembered) == (2, 2, 1, 0)
+    assert (trace.answerable, trace.best) == (answer.answerable, answer.hits[0].score)
+    assert [(one.event_id, one.score, one.response) for one in trace.got] == [
+        (hit.event_id, hit.score, hit.response) for hit in answer.hits
+    ]
+    assert (trace.tokens, trace.ms is not None and trace.ms > 0) == (7, True)
+    assert trace.turn is not None
+    assert trace.turn.cites
+
+
+def test_week_counts_questions_answered_then_or_since(memory: Memory) -> None:
+    """Answered and missed are all the searches that were questions for memory."""
+    since_ms = memory.context.clock()
+    for session_id in ("answered", "dismissed", "missed"):
+        memory.ask("Where is the saw?", interact=True, session_id=session_id)
+    for session_id, review in (("answered", 1), ("dismissed", 2)):
+        review_search(memory.context, memory.caller, "ada", session_id, 1, review)
+
+    missed, _ = list_searches(memory.context, memory.caller, missed=True)
+
+    assert count_searches(memory.context, memory.caller, since_ms=since_ms) == (2, 1)
+    assert [one.session_id for one in missed] == ["missed"]
+    with pytest.raises(SearchUnknown):
+        review_search(memory.context, memory.caller, "ada", "missed", 2, 1)

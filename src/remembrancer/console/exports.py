@@ -25,7 +25,6 @@ from ..files.files import list_files
 from ..http.dispatch import ThreadPool
 from ..memory.facts.listing import fact_timeline, list_facts
 from ..memory.history import activity, browse
-from ..memory.history.browse import list_events
 from ..memory.recall.explain import explain
 from ..memory.summaries.maps import map_history
 from ..permissions.audit import AuditFilter, search_audit
@@ -33,17 +32,15 @@ from ..permissions.grants import list_grants
 from ..protocol import limits
 from ..protocol.cubes import CubeStatus
 from ..protocol.errors import InvalidRequest
-from ..protocol.facts import FactsQuery
 from ..protocol.feedback import FeedbackQuery
 from ..protocol.line import CubeKind
-from ..protocol.memory import EventsQuery
 from ..protocol.permissions import GrantsQuery
 from ..protocol.text import rfc3339
 from . import layout, users
 from .browser_session import BrowserRequest, Page
 from .hits import search_scope
 from .layout import parse_filters
-from .memory import search_fields, search_query
+from .memory import events_query, facts_query, search_fields, search_query
 
 PATH = "/console/export"
 SEARCHES_PAGE = 100
@@ -157,37 +154,23 @@ def _plain_item(name: str, value: Any) -> tuple[str, Any]:
     return name, _plain(value)
 
 
-def _chosen_user(browser: BrowserRequest) -> str:
-    """Return the user whose data the page shows."""
-    params = browser.request.query_params
-    return layout.users(*browser.arguments, params).chosen
-
-
 def _turns(browser: BrowserRequest, position: Any) -> ItemsPage:
-    """Return whole turns: of a session in order, else newest first, of a period or flagged."""
-    params, context, caller = browser.request.query_params, browser.context, browser.caller()
-    user_id = _chosen_user(browser)
+    """Return whole turns: of a session in order, else newest first, or flagged."""
+    params, user_id = browser.request.query_params, browser.users.chosen
     if params.get("noticed") == "yes":
-        return browse.list_flagged(context, caller, user_id, behind=position)
-    session_id = layout.identifier(params, "session_id") or None
-    query = EventsQuery(
-        user_id=user_id,
-        session_id=session_id,
-        after=layout.parse_day(params, "after"),
-        before=layout.parse_day(params, "before"),
-        order="oldest" if session_id else "newest",
-        limit=limits.EVENTS_PAGE_MAX,
-        cursor=position,
-    )
-    page = list_events(context, caller, query)
-    return page.events, page.next
+        return browse.list_flagged(*browser.arguments, user_id, behind=position)
+    fields = search_fields(params)
+    order = "oldest" if fields["session_id"] else "newest"
+    page = {"order": order, "limit": limits.EVENTS_PAGE_MAX, "cursor": position}
+    listed = browse.list_events(*browser.arguments, events_query(fields, user_id, **page))
+    return listed.events, listed.next
 
 
 def _hits(browser: BrowserRequest, _: Any) -> ItemsPage:
     params = browser.request.query_params
     fields = search_fields(params)
     rows: list[dict[str, Any]] = []
-    scope = search_scope(browser, _chosen_user(browser), params)
+    scope = search_scope(browser, browser.users.chosen, params)
     for memory in scope.memories:
         query = search_query(fields, memory.user_id)
         place = {"user_id": memory.user_id, "team": memory.team or ""}
@@ -199,7 +182,7 @@ def _hits(browser: BrowserRequest, _: Any) -> ItemsPage:
 
 
 def _sessions(browser: BrowserRequest, position: Any) -> ItemsPage:
-    user_id = _chosen_user(browser)
+    user_id = browser.users.chosen
     return browse.list_sessions(*browser.arguments, user_id, behind=position)
 
 
@@ -207,15 +190,17 @@ def _facts(browser: BrowserRequest, position: Any) -> ItemsPage:
     params = browser.request.query_params
     if fact_id := layout.identifier(params, "fact_id"):
         return fact_timeline(*browser.arguments, fact_id).timeline, None
-    values = {
-        "user_id": _chosen_user(browser),
-        "which": layout.text(params, "which", 40) or "all",
-        "status": layout.text(params, "status", 40) or "current",
-        "below": position,
-        "limit": limits.FACTS_LISTED_MAX,
-    }
-    page = list_facts(*browser.arguments, layout.parse(FactsQuery, values))
+    page_of = {"below": position, "limit": limits.FACTS_LISTED_MAX}
+    query = facts_query(search_fields(params), browser.users.chosen, **page_of)
+    page = list_facts(*browser.arguments, query)
     return page.facts, page.next
+
+
+def _summaries(browser: BrowserRequest, position: Any) -> ItemsPage:
+    user_id = browser.users.chosen
+    return browse.list_summaries(
+        *browser.arguments, user_id, below=position, size=limits.EVENTS_PAGE_MAX
+    )
 
 
 def _lessons(browser: BrowserRequest, position: tuple[int, int | None] | None) -> ItemsPage:
@@ -237,7 +222,7 @@ def _lessons(browser: BrowserRequest, position: tuple[int, int | None] | None) -
 
 
 def _profiles(browser: BrowserRequest, position: Any) -> ItemsPage:
-    page = map_history(*browser.arguments, _chosen_user(browser), below=position)
+    page = map_history(*browser.arguments, browser.users.chosen, below=position)
     return page.versions, page.next
 
 
@@ -247,9 +232,10 @@ def _users(browser: BrowserRequest, _: Any) -> ItemsPage:
 
 
 def _searches(browser: BrowserRequest, position: Any) -> ItemsPage:
-    user_id = layout.identifier(browser.request.query_params, "user_id") or None
-    where = {"user_id": user_id, "behind": position, "most": SEARCHES_PAGE}
-    return activity.list_searches(*browser.arguments, **where)
+    user_id = browser.users.chosen
+    return activity.list_searches(
+        *browser.arguments, user_id=user_id, behind=position, most=SEARCHES_PAGE
+    )
 
 
 def _usage(browser: BrowserRequest, _: Any) -> ItemsPage:
@@ -304,6 +290,7 @@ LISTS: dict[str, ReadPage] = {
     "hits": _hits,
     "sessions": _sessions,
     "facts": _facts,
+    "summaries": _summaries,
     "lessons": _lessons,
     "profiles": _profiles,
     "users": _users,

@@ -20,17 +20,19 @@ from ..sandbox.runner import Cancellation
 from ..store import StoreUnavailable
 from . import (
     audit,
+    connect,
     cubes,
     directory,
     exports,
     facts,
     feedback,
     files,
+    health,
+    home,
     imports,
+    knows,
     layout,
-    maps,
     memory,
-    overview,
     permissions,
     profile,
     sandbox,
@@ -38,7 +40,6 @@ from . import (
     sessions,
     sign_in,
     teams,
-    timeline,
     usage,
     users,
 )
@@ -53,16 +54,17 @@ from .browser_session import (
 )
 
 PAGES: dict[str, Page] = {
-    **overview.PAGES,
+    **home.PAGES,
     **directory.PAGES,
     **memory.PAGES,
     **sessions.PAGES,
-    **timeline.PAGES,
     **users.PAGES,
     **searches.PAGES,
     **imports.PAGES,
     **exports.PAGES,
-    **maps.PAGES,
+    **knows.PAGES,
+    **connect.PAGES,
+    **health.PAGES,
     **facts.PAGES,
     **cubes.PAGES,
     **profile.PAGES,
@@ -177,7 +179,7 @@ def _error_response(browser: BrowserRequest, error: Exception) -> Response:
         response = browser.fragment("_error.html", status=status, session=session, **texts)
     else:
         template = "error_signed_in.html" if session else "error.html"
-        response = browser.page(template, status=status, session=session, **texts)
+        response = browser.page(template, status=status, session=session, users=None, **texts)
     if "retry_after" in problem.extra:
         response.headers["Retry-After"] = str(problem.extra["retry_after"])
     return response

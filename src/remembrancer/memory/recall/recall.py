@@ -455,6 +455,7 @@ def recall(
     Raises PinnedToOtherUser, TimeInFuture, RerankerNotConfigured, StoreUnavailable,
     EmbedderUnavailable.
     """
+    start = perf_counter()
     if query.teams is not None:
         return recall_with_teams(context, caller, query, recall)
     user_id = space_user_id(caller, query.user_id)
@@ -479,6 +480,7 @@ def recall(
         query=query,
         space=outcome.space,
         answer=answer,
+        ms=round((perf_counter() - start) * 1000, 2),
     )
     if not counts:
         # Without a counted search, the session cannot cite.
