@@ -20,7 +20,7 @@ FOR_OWNERS = sorted(path for path, page in PAGES.items() if page.owner_only)
 VIEWS = {
     "sign-in": "/console/sign-in",
     "refused": "/console/password?token=none",
-    "search": "/console/memory?query=when+does+the+ferry+leave",
+    "search": "/console/memory?query=When+is+our+first+gig%3F",
     "search-everyone": "/console/memory?query=ferry&users=everyone",
     "search-teams": "/console/memory?query=ferry&teams=yes",
     "memory-sessions": "/console/memory?kind=session",

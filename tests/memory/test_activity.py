@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from memory.asking import Memory
 
 from remembrancer.accounts import PinnedToOtherUser
-from remembrancer.memory.history import activity
 from remembrancer.memory.history.activity import (
     SearchUnknown,
     active_users,
     count_searches,
-    day_counts,
     list_searches,
     review_search,
+    turns_by_day,
 )
 from remembrancer.memory.history.forget import forget
 from remembrancer.protocol.forget import Forget
@@ -46,19 +46,18 @@ def test_pinned_key_sees_its_own_user_alone(memory: Memory) -> None:
     with pytest.raises(PinnedToOtherUser):
         list_searches(memory.context, caller, user_id="ada")
     with pytest.raises(PinnedToOtherUser):
-        day_counts(memory.context, caller, "ada", low_ms=0, high_ms=1)
+        turns_by_day(memory.context, caller, "ada")
 
 
-def test_counts_of_days_say_when_only_the_latest_turns_count(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(activity, "COUNTED_TURNS_MAX", 2)
-    for n in range(3):
-        memory.tell(f"q{n}", "r")
+def test_turns_are_counted_by_the_day_they_belong_to(memory: Memory) -> None:
+    for n, day in enumerate(("2025-03-01", "2025-03-01", "1969-12-31", "2025-06-09")):
+        memory.tell(f"q{n}", f"r{n}", occurred_at=f"{day}T10:00:00Z")
+    memory.of("bob").tell("q", "r", occurred_at="2024-01-01T10:00:00Z")
 
-    counts = day_counts(memory.context, memory.caller, "ada", low_ms=0, high_ms=1 << 50)
+    counts = turns_by_day(memory.context, memory.caller, "ada")
 
-    assert (sum(counts.turns.values()), counts.is_cut) == (2, True)
+    assert counts[date(2025, 3, 1)] == 2
+    assert sum(counts.values()) == 4
 
 
 def test_searches_are_paged_without_gaps_and_end_after_thirty_days(memory: Memory) -> None:

@@ -58,7 +58,7 @@ def test_flagged_events_are_listed_newest_first_in_pages(memory: Memory) -> None
         memory.tell("q", "nothing")
     memory.of("bob").tell("q", ORDER)
     first, behind = browse.list_flagged(memory.context, memory.caller, "ada")
-    rest, end = browse.list_flagged(memory.context, memory.caller, "ada", behind=behind)
+    rest, end = browse.list_flagged(memory.context, memory.caller, "ada", below=behind)
 
     assert [event.event_id for event in [*first, *rest]] == flagged[::-1]
     assert first[0].flags == ["instruction_like"]

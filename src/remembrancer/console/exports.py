@@ -158,7 +158,7 @@ def _turns(browser: BrowserRequest, position: Any) -> ItemsPage:
     """Return whole turns: of a session in order, else newest first, or flagged."""
     params, user_id = browser.request.query_params, browser.users.chosen
     if params.get("noticed") == "yes":
-        return browse.list_flagged(*browser.arguments, user_id, behind=position)
+        return browse.list_flagged(*browser.arguments, user_id, below=position)
     fields = search_fields(params)
     order = "oldest" if fields["session_id"] else "newest"
     page = {"order": order, "limit": limits.EVENTS_PAGE_MAX, "cursor": position}
@@ -181,11 +181,6 @@ def _hits(browser: BrowserRequest, _: Any) -> ItemsPage:
     return rows, None
 
 
-def _sessions(browser: BrowserRequest, position: Any) -> ItemsPage:
-    user_id = browser.users.chosen
-    return browse.list_sessions(*browser.arguments, user_id, behind=position)
-
-
 def _facts(browser: BrowserRequest, position: Any) -> ItemsPage:
     params = browser.request.query_params
     if fact_id := layout.identifier(params, "fact_id"):
@@ -194,13 +189,6 @@ def _facts(browser: BrowserRequest, position: Any) -> ItemsPage:
     query = facts_query(search_fields(params), browser.users.chosen, **page_of)
     page = list_facts(*browser.arguments, query)
     return page.facts, page.next
-
-
-def _summaries(browser: BrowserRequest, position: Any) -> ItemsPage:
-    user_id = browser.users.chosen
-    return browse.list_summaries(
-        *browser.arguments, user_id, below=position, size=limits.EVENTS_PAGE_MAX
-    )
 
 
 def _lessons(browser: BrowserRequest, position: tuple[int, int | None] | None) -> ItemsPage:
@@ -221,30 +209,9 @@ def _lessons(browser: BrowserRequest, position: tuple[int, int | None] | None) -
     return cards, (place + 1, None) if place + 1 < len(statuses) else None
 
 
-def _profiles(browser: BrowserRequest, position: Any) -> ItemsPage:
-    page = map_history(*browser.arguments, browser.users.chosen, below=position)
-    return page.versions, page.next
-
-
 def _users(browser: BrowserRequest, _: Any) -> ItemsPage:
     prefix = layout.text(browser.request.query_params, "prefix", limits.ID_CHARACTERS_MAX)
     return users.list_rows(*browser.arguments, prefix), None
-
-
-def _searches(browser: BrowserRequest, position: Any) -> ItemsPage:
-    user_id = browser.users.chosen
-    return activity.list_searches(
-        *browser.arguments, user_id=user_id, behind=position, most=SEARCHES_PAGE
-    )
-
-
-def _usage(browser: BrowserRequest, _: Any) -> ItemsPage:
-    return usage_of(*browser.arguments).by_key, None
-
-
-def _files(browser: BrowserRequest, position: Any) -> ItemsPage:
-    page = list_files(*browser.arguments, position)
-    return page.files, page.next
 
 
 def _feedback(browser: BrowserRequest, position: Any) -> ItemsPage:
@@ -267,16 +234,6 @@ def _keys(browser: BrowserRequest, _: Any) -> ItemsPage:
     return [key._asdict() | {"state": key.state(now_ms)} for key in listed], None
 
 
-def _browsers(browser: BrowserRequest, _: Any) -> ItemsPage:
-    session = browser.require_session()
-    return sign_in.list_browsers(browser.context, session, browser.token), None
-
-
-def _grants(browser: BrowserRequest, position: Any) -> ItemsPage:
-    page = list_grants(*browser.arguments, GrantsQuery(before=position))
-    return page.grants, page.next
-
-
 def _audit(browser: BrowserRequest, position: Any) -> ItemsPage:
     params = browser.request.query_params
     form = {name: params.get(name, "").strip() for name in ("kind", "agent", "path", "grant_id")}
@@ -285,22 +242,33 @@ def _audit(browser: BrowserRequest, position: Any) -> ItemsPage:
     return page.entries, page.next
 
 
+def _of(page: Any, items: str) -> ItemsPage:
+    return getattr(page, items), page.next
+
+
 LISTS: dict[str, ReadPage] = {
     "turns": _turns,
     "hits": _hits,
-    "sessions": _sessions,
+    "sessions": lambda b, at: browse.list_sessions(*b.arguments, b.users.chosen, behind=at),
     "facts": _facts,
-    "summaries": _summaries,
+    "summaries": lambda b, at: browse.list_summaries(
+        *b.arguments, b.users.chosen, below=at, size=limits.EVENTS_PAGE_MAX
+    ),
     "lessons": _lessons,
-    "profiles": _profiles,
+    "profiles": lambda b, at: _of(map_history(*b.arguments, b.users.chosen, below=at), "versions"),
     "users": _users,
-    "searches": _searches,
-    "usage": _usage,
-    "files": _files,
+    "searches": lambda b, at: activity.list_searches(
+        *b.arguments, user_id=b.users.chosen, behind=at, most=SEARCHES_PAGE
+    ),
+    "usage": lambda b, _: (usage_of(*b.arguments).by_key, None),
+    "files": lambda b, at: _of(list_files(*b.arguments, at), "files"),
     "feedback": _feedback,
     "keys": _keys,
-    "browsers": _browsers,
-    "grants": _grants,
+    "browsers": lambda b, _: (
+        sign_in.list_browsers(b.context, b.require_session(), b.token),
+        None,
+    ),
+    "grants": lambda b, at: _of(list_grants(*b.arguments, GrantsQuery(before=at)), "grants"),
     "audit": _audit,
 }
 PAGES = {PATH: Page(get=export, pool=ThreadPool.SEARCH, is_download=True)}

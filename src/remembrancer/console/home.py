@@ -44,7 +44,7 @@ def show(browser: BrowserRequest) -> Response:
     missed, _ = activity.list_searches(
         context, caller, missed=True, since_ms=since_ms, most=MISSED_LISTED
     )
-    news = activity.fact_news(context, caller, since_ms=since_ms)
+    learned, changed = activity.count_facts(context, caller, since_ms=since_ms)
     is_empty = not stream
     return browser.page(
         "home.html",
@@ -52,8 +52,8 @@ def show(browser: BrowserRequest) -> Response:
         searches=searches,
         answered=answered,
         missed=missed,
-        learned=sum(one.replaced is None for one in news),
-        changed=sum(one.replaced is not None for one in news),
+        learned=learned,
+        changed=changed,
         health=component_health(browser),
         storage=status.store_bytes(context) if caller.is_owner else None,
         has_sample=SAMPLE_USER in browser.users.names,

@@ -29,13 +29,12 @@ from ..protocol.errors import InvalidRequest, Problem
 from ..protocol.facts import FactChange, FactsQuery
 from ..protocol.filters import filters_of
 from ..protocol.forget import Forget
-from ..protocol.memory import EventsQuery
+from ..protocol.memory import EventsQuery, ListedEvent
 from ..protocol.search import PROJECT, Author, Explanation, MemoryQuery
-from ..protocol.text import day_of
 from ..protocol.trust import SOURCES
 from . import layout
 from .browser_session import BrowserRequest, Page
-from .hits import EVERYONE, WITH_TEAMS, HitView, hit_views, search_scope
+from .hits import EVERYONE, WITH_TEAMS, HitView, SearchReach, hit_views, search_scope
 from .layout import link_to
 
 PATH = "/console/memory"
@@ -47,10 +46,11 @@ KINDS = {
     "summary": "Summaries",
 }
 STATUSES = ("current", "superseded", "expired", "removed", "all")  # of facts and wishes
-LISTED, HITS = 30, 20
+LISTED, HITS = 30, 10
 SESSIONS_OFFERED = 8
 PICKS_MAX = LISTED
 _DAY = timedelta(days=1)
+_LAST_MONTH = date(9999, 12, 1)  # has no month after it
 _STATE = (
     "user_id", "kind", "query", "session_id", "project", "source", "status", "after", "before",
     "focus", "filters", "noticed", "users", "teams",
@@ -155,63 +155,30 @@ class ListRow:
     view: HitView | None = None  # of a hit
 
 
-def _list(
-    browser: BrowserRequest, fields: Mapping[str, Any]
-) -> tuple[list[ListRow], str | None, dict[str, Any]]:
-    """Return rows, the address of the next page or None, and what a search says of itself."""
-    if fields["query"]:
-        return _search(browser, fields)
-    params, user_id = browser.request.query_params, fields["user_id"]
-    behind = layout.text(params, "behind", 40) or None
-    if fields["kind"] in ("fact", "wish"):
+def _browse(browser: BrowserRequest, fields: Mapping[str, Any]) -> tuple[list[ListRow], object]:
+    """Return the rows of a page of one kind of records, and where the next page begins."""
+    params, user_id, kind = browser.request.query_params, fields["user_id"], fields["kind"]
+    if kind in ("fact", "wish"):
         below = layout.number(params, "behind")
-        page = list_facts(
-            *browser.arguments, facts_query(fields, user_id, limit=LISTED, below=below)
-        )
-        rows = [_fact_row(fields, fact) for fact in page.facts]
-        return rows, _next(fields, page.next), {}
-    if fields["kind"] == "session":
-        cursor = layout.cursor(params, "behind")
-        found, last = browse.list_sessions(*browser.arguments, user_id, behind=cursor)
-        return (
-            [_session_row(user_id, one) for one in found],
-            _next(fields, last),
-            {},
-        )
-    if fields["kind"] == "summary":
+        query = facts_query(fields, user_id, limit=LISTED, below=below)
+        page = list_facts(*browser.arguments, query)
+        return [_fact_row(fields, fact) for fact in page.facts], page.next
+    if kind == "summary":
         below = layout.number(params, "behind")
-        summaries, low = browse.list_summaries(
-            *browser.arguments, user_id, below=below, size=LISTED
-        )
-        rows = [
-            ListRow(
-                kind="summary",
-                id=one.l1_id,
-                address=f"{session_address(user_id, one.session_id)}#{one.l1_id}",
-                at=one.created_ms,
-                text=one.text,
-                session_id=one.session_id,
-            )
-            for one in summaries
-        ]
-        return rows, _next(fields, low), {}
+        found, low = browse.list_summaries(*browser.arguments, user_id, below=below, size=LISTED)
+        return [_summary_row(user_id, one, one.created_ms) for one in found], low
+    if kind == "session":
+        behind = layout.cursor(params, "behind")
+        sessions, last = browse.list_sessions(*browser.arguments, user_id, behind=behind)
+        return [_session_row(user_id, one) for one in sessions], last
     if fields["noticed"]:
-        flagged, last = browse.list_flagged(
-            *browser.arguments, user_id, behind=layout.cursor(params, "behind")
-        )
-        return (
-            [_turn_row(fields, one) for one in flagged],
-            _next(fields, last),
-            {},
-        )
-    query = events_query(fields, user_id, limit=LISTED, cursor=behind)
-    listed = browse.list_events(*browser.arguments, query)
-    rows = [_turn_row(fields, one) for one in listed.events]
-    return rows, _next(fields, listed.next), {}
-
-
-def _next(fields: Mapping[str, Any], behind: object) -> str | None:
-    return address(fields, behind=behind) if behind else None
+        below = layout.number(params, "behind")
+        flagged, low = browse.list_flagged(*browser.arguments, user_id, below=below)
+        return [_turn_row(fields, one) for one in flagged], low
+    cursor = layout.text(params, "behind", 40) or None
+    turns = events_query(fields, user_id, limit=LISTED, cursor=cursor)
+    listed = browse.list_events(*browser.arguments, turns)
+    return [_turn_row(fields, one) for one in listed.events], listed.next
 
 
 def session_address(user_id: str, session_id: str) -> str:
@@ -219,12 +186,12 @@ def session_address(user_id: str, session_id: str) -> str:
     return link_to("/console/sessions", user_id=user_id, session_id=session_id)
 
 
-def _turn_row(fields: Mapping[str, Any], event: Any) -> ListRow:
+def _turn_row(fields: Mapping[str, Any], event: ListedEvent) -> ListRow:
     return ListRow(
         kind="turn",
         id=event.event_id,
         address=address(fields, event_id=event.event_id),
-        at=getattr(event, "occurred_ms", None) or event.occurred_at,
+        at=event.occurred_at,
         text=event.query or event.response,
         reply=event.response if event.query else "",
         session_id=event.session_id,
@@ -235,7 +202,6 @@ def _turn_row(fields: Mapping[str, Any], event: Any) -> ListRow:
 
 def _fact_row(fields: Mapping[str, Any], fact: Any) -> ListRow:
     marks = [] if fact.status == "current" else [fact.status]
-    marks += ["pinned"] if getattr(fact, "pinned", False) else []
     return ListRow(
         kind="wish" if getattr(fact, "kind", "fact") != "fact" else "fact",
         id=fact.fact_id,
@@ -243,11 +209,12 @@ def _fact_row(fields: Mapping[str, Any], fact: Any) -> ListRow:
         at=fact.valid_from,
         text=fact.text or "Text erased.",
         about=f"from {fact.source}",
-        marks=marks,
+        marks=[*marks, "pinned"] if getattr(fact, "pinned", False) else marks,
     )
 
 
 def _session_row(user_id: str, session: browse.SessionRow) -> ListRow:
+    marks = {"task open": session.task_open, "summary due": session.is_l1_due}
     return ListRow(
         kind="session",
         id=session.session_id,
@@ -256,75 +223,33 @@ def _session_row(user_id: str, session: browse.SessionRow) -> ListRow:
         text=session.title,
         reply=session.summary,
         about=f"{session.turns:,} turn{'' if session.turns == 1 else 's'}",
-        marks=[
-            *(["task open"] if session.task_open else []),
-            *(["summary due"] if session.is_l1_due else []),
-        ],
+        marks=[name for name, has in marks.items() if has],
     )
 
 
-def _search(
-    browser: BrowserRequest, fields: Mapping[str, Any]
-) -> tuple[list[ListRow], str | None, dict[str, Any]]:
-    """Return facts, wishes and summaries that match, then the hits, best first."""
-    context, user_id = browser.context, fields["user_id"]
-    if fields["users"] or fields["teams"]:
-        return _search_several(browser, fields)
-    found = explain(*browser.arguments, search_query(fields, user_id))
-    rows = [row for row in _layer_rows(fields, found) if fields["kind"] in ("", row.kind)]
-    views = list(hit_views(found, user_id, context.clock()))
-    if fields["kind"] in ("", "turn"):
-        rows += [_hit_row(fields, view) for view in views]
-    slowest = max((stage.ms for stage in found.stages), default=0.0) or 1.0
-    return (
-        rows,
-        None,
-        {
-            "explanation": found,
-            "views": views,
-            "ms": sum(stage.ms for stage in found.stages),
-            "stages": [(stage, 100 * stage.ms / slowest) for stage in found.stages],
-        },
+def _summary_row(user_id: str, summary: Any, at: int | str = "") -> ListRow:
+    """Return the row of a summary, or of lines of the profile, which belong to no session."""
+    place = link_to("/console/knows", user_id=user_id)
+    if summary.session_id:
+        place = f"{session_address(user_id, summary.session_id)}#{summary.l1_id}"
+    return ListRow(
+        kind="summary",
+        id=summary.l1_id or "",
+        address=place,
+        at=at,
+        text=summary.text,
+        session_id=summary.session_id or "",
+        about="" if summary.session_id else "profile",
     )
-
-
-def _layer_rows(fields: Mapping[str, Any], found: Explanation) -> Iterator[ListRow]:
-    wishes = {one.text for one in found.instructions}
-    for wish in found.instructions:
-        about = f"applies {wish.condition}" if wish.condition else "applies always"
-        yield ListRow(
-            kind="wish",
-            id=wish.instruction_id,
-            address=address(fields, fact_id=wish.instruction_id),
-            at="",
-            text=wish.text,
-            about=about,
-        )
-    for fact in found.facts:
-        if fact.text not in wishes:
-            yield _fact_row(fields, fact)
-    for one in found.summaries:
-        yield ListRow(
-            kind="summary",
-            id=one.l1_id or "",
-            address=f"{session_address(fields['user_id'], one.session_id)}#{one.l1_id}"
-            if one.session_id
-            else link_to("/console/knows", user_id=fields["user_id"]),
-            at="",
-            text=one.text,
-            session_id=one.session_id or "",
-            about="" if one.session_id else "profile",
-        )
 
 
 def _hit_row(fields: Mapping[str, Any], view: HitView) -> ListRow:
-    owner = {"user_id": view.user_id, "users": "", "query": fields["query"]}
+    is_own = view.user_id == fields["user_id"]
+    here = fields if is_own else {"user_id": view.user_id, "query": fields["query"]}
     return ListRow(
         kind="turn",
         id=view.hit.event_id,
-        address=address(fields, event_id=view.hit.event_id)
-        if view.user_id == fields["user_id"]
-        else link_to(PATH, **owner, event_id=view.hit.event_id),
+        address=address(here, event_id=view.hit.event_id),
         at=view.hit.occurred_at,
         text=view.hit.query,
         reply=view.hit.response,
@@ -334,35 +259,68 @@ def _hit_row(fields: Mapping[str, Any], view: HitView) -> ListRow:
     )
 
 
-def _search_several(
+def _layer_rows(fields: Mapping[str, Any], found: Explanation) -> Iterator[ListRow]:
+    for wish in found.instructions:
+        yield ListRow(
+            kind="wish",
+            id=wish.instruction_id,
+            address=address(fields, fact_id=wish.instruction_id),
+            at="",
+            text=wish.text,
+            about=f"applies {wish.condition or 'always'}",
+        )
+    wishes = {one.text for one in found.instructions}
+    yield from (_fact_row(fields, fact) for fact in found.facts if fact.text not in wishes)
+    yield from (_summary_row(fields["user_id"], one) for one in found.summaries)
+
+
+def _search(
     browser: BrowserRequest, fields: Mapping[str, Any]
-) -> tuple[list[ListRow], str | None, dict[str, Any]]:
-    """Search several memories, one after the other; best hits first."""
+) -> tuple[list[ListRow], dict[str, Any]]:
+    """Search one memory or several, one after the other; return rows, and what to say of them.
+
+    Of one memory, its facts, wishes and summaries come before the hits.
+    """
     context, scope = browser.context, search_scope(browser, fields["user_id"], fields)
-    found, views = [], []
+    found: list[Explanation] = []
+    views: list[HitView] = []
     for memory in scope.memories:
         one = explain(context, memory.caller, search_query(fields, memory.user_id))
-        views += list(hit_views(one, memory.user_id, context.clock(), team=memory.team))
+        views += hit_views(one, memory.user_id, context.clock(), team=memory.team)
         found.append(one)
-    views = sorted(views, key=lambda view: -view.hit.score)[: fields["top_k"]]
+    rows, kind = [], fields["kind"]
+    is_one = not (fields["users"] or fields["teams"])
+    if is_one:
+        rows = [row for row in _layer_rows(fields, found[0]) if kind in ("", row.kind)]
+    else:
+        views = sorted(views, key=lambda view: -view.hit.score)[: fields["top_k"]]
+    if kind in ("", "turn"):
+        rows += [_hit_row(fields, view) for view in views]
+    stages = found[0].stages if is_one else []
+    slowest_ms = max((stage.ms for stage in stages), default=0.0) or 1.0
+    return rows, {
+        "explanation": found[0] if is_one else None,
+        "views": views,
+        "scope": None if is_one else scope,
+        "authors": _authors(browser, scope, views),
+        "matches": sum(one.total_hits for one in found),
+        "passages": sum(one.looked.passages for one in found),
+        "ms": sum(stage.ms for one in found for stage in one.stages),
+        "stages": [(stage, 100 * stage.ms / slowest_ms) for stage in stages],
+    }
+
+
+def _authors(
+    browser: BrowserRequest, scope: SearchReach, views: Sequence[HitView]
+) -> dict[str, Author]:
+    """Return who wrote the hits that are in memories of teams, by event_id."""
     authors: dict[str, Author] = {}
     for memory in scope.memories:
         if memory.team:
             ids = [view.hit.event_id for view in views if view.user_id == memory.user_id]
-            authors |= context.store.read(
-                partial(authors_of_events, event_ids=ids), account_id=memory.caller.account_id
-            )
-    return (
-        [_hit_row(fields, view) for view in views],
-        None,
-        {
-            "scope": scope,
-            "authors": authors,
-            "matches": sum(one.total_hits for one in found),
-            "passages": sum(one.looked.passages for one in found),
-            "ms": sum(stage.ms for one in found for stage in one.stages),
-        },
-    )
+            read = partial(authors_of_events, event_ids=ids)
+            authors |= browser.context.store.read(read, account_id=memory.caller.account_id)
+    return authors
 
 
 # --- The facets ------------------------------------------------------------------------------
@@ -405,10 +363,12 @@ def _facets(browser: BrowserRequest, fields: Mapping[str, Any]) -> dict[str, lis
     sessions, _ = browse.list_sessions(*browser.arguments, user_id, size=SESSIONS_OFFERED)
     places = browse.turn_places(*browser.arguments, user_id)
     facets = {"Kind": choices("kind", by_kind, KINDS)}
-    if fields["kind"] in ("fact", "wish"):
+    of_facts = fields["kind"] in ("fact", "wish")
+    if of_facts:
         facets["Status"] = choices("status", dict.fromkeys(STATUSES), {})
-    if places.projects or fields["project"]:
-        facets["Project"] = choices("project", places.projects, {})
+    if places.projects or fields["project"]:  # the counts are those of turns
+        projects = dict.fromkeys(places.projects) if of_facts else places.projects
+        facets["Project"] = choices("project", projects, {})
     if fields["kind"] in ("", "turn"):
         titles = {one.session_id: one.title for one in sessions}
         facets["Session"] = choices(
@@ -424,7 +384,7 @@ def _facets(browser: BrowserRequest, fields: Mapping[str, Any]) -> dict[str, lis
                     noticed,
                 )
             ]
-    if len(places.sources) > 1 or fields["source"]:
+    if (len(places.sources) > 1 and not of_facts) or fields["source"]:
         facets["Source"] = choices("source", places.sources, {})
     return facets
 
@@ -442,14 +402,12 @@ class Month:
 
 def _month(browser: BrowserRequest, fields: Mapping[str, Any]) -> Month | None:
     """Return the month of the chosen days, or of the latest turn. None without turns."""
-    counts = activity.day_counts(
-        *browser.arguments, fields["user_id"], low_ms=0, high_ms=1 << 52
-    ).turns
-    by_day = {day_of(number * activity.DAY_MS): turns for number, turns in counts.items()}
+    turns_by_day = activity.turns_by_day(*browser.arguments, fields["user_id"])
+    by_day = {day: turns for day, turns in turns_by_day.items() if day < _LAST_MONTH}
     if not by_day:
         return None
     chosen = fields["after"] or fields["before"]
-    first = (chosen.date() if chosen else max(by_day)).replace(day=1)
+    first = min(chosen.date() if chosen else max(by_day), _LAST_MONTH - _DAY).replace(day=1)
     after = _next_month(first)
     earlier = max((day for day in by_day if day < first), default=None)
     later = min((day for day in by_day if day >= after), default=None)
@@ -520,14 +478,19 @@ def page(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Respons
     elif fact_id:
         panel["fact"] = _fact(browser, fact_id, rejected)
         fields["user_id"] = panel["fact"]["detail"].user_id
-    rows, more, found = _list(browser, fields)
+    behind: object = None
+    found: dict[str, Any] = {}
+    if fields["query"]:
+        rows, found = _search(browser, fields)
+    else:
+        rows, behind = _browse(browser, fields)
     view = next((one for one in found.get("views", ()) if one.hit.event_id == event_id), None)
     return browser.page(
         "memory.html",
         status=rejected.status,
         fields=fields,
         rows=rows,
-        more=more,
+        more=address(fields, behind=behind) if behind else None,
         found=found,
         panel=panel,
         view=view,

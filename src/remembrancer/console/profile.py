@@ -48,7 +48,6 @@ class FormError:
     message: str
     values: dict[str, str]
     status: int = 422
-    retry_after_s: int | None = None
 
 
 def show(browser: BrowserRequest) -> Response:
@@ -131,37 +130,27 @@ def write_prompt(browser: BrowserRequest) -> Response:
 def change_password(browser: BrowserRequest) -> Response:
     """Change the password. Signs out every other browser; this one gets a new session."""
     session, form = browser.form_session(), browser.form
-    if form.get("new") != form.get("again"):
-        return _page(
-            browser,
-            FormError(form="password", message="The two new passwords are different.", values={}),
-        )
+    message, status, wait_s = "The two new passwords are different.", 422, None
     try:
-        sign_in.change_password(
-            browser.context, session.account_name, form.get("old", ""), form.get("new", "")
-        )
+        if form.get("new") == form.get("again"):
+            old, new = form.get("old", ""), form.get("new", "")
+            sign_in.change_password(browser.context, session.account_name, old, new)
+            return browser.redirect(
+                PATH,
+                token=begin(browser, session.account_id),
+                notice="The password is changed. Every other browser is signed out.",
+            )
     except SignInRefused:
-        return _page(
-            browser,
-            FormError(
-                form="password", message="The current password is wrong.", values={}, status=403
-            ),
-        )
+        message, status = "The current password is wrong.", 403
     except SignInTooOften as error:
-        wait_s = int(error.extra["retry_after"])
-        return _page(
-            browser,
-            FormError(
-                form="password", message=error.detail, values={}, status=429, retry_after_s=wait_s
-            ),
-        )
+        message, status, wait_s = error.detail, 429, int(error.extra["retry_after"])
     except PasswordUnfit as error:
-        return _page(browser, FormError(form="password", message=error.detail, values={}))
-    return browser.redirect(
-        PATH,
-        token=begin(browser, session.account_id),
-        notice="The password is changed. Every other browser is signed out.",
-    )
+        message = error.detail
+    rejected = FormError(form="password", message=message, values={}, status=status)
+    response = _page(browser, rejected)
+    if wait_s:
+        response.headers["Retry-After"] = str(wait_s)
+    return response
 
 
 def _page(
@@ -180,7 +169,7 @@ def _page(
         for key in reversed(keys.list_keys(browser.context, caller.account_name))
     ]
     inactive = [(key, state) for key, state in all_keys if state != "good"]
-    response = browser.page(
+    return browser.page(
         "profile.html",
         status=form_error.status if form_error else 200,
         active=[key for key, state in all_keys if state == "good"],
@@ -196,9 +185,6 @@ def _page(
         password_characters_min=limits.PASSWORD_CHARACTERS_MIN,
         form_error=form_error,
     )
-    if form_error and form_error.retry_after_s:
-        response.headers["Retry-After"] = str(form_error.retry_after_s)
-    return response
 
 
 def _prompt(

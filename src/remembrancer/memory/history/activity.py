@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import NamedTuple
 
 from ...accounts import space_user_id
 from ...context import Caller, Context
 from ...protocol.errors import NotFound
-from ...protocol.text import beginning
+from ...protocol.text import beginning, day_of
 from ...store import Row, Transaction, load_queries
 from ..spaces import AFTER_ALL, PageCursor, space_rows, split_page
 
@@ -22,27 +23,16 @@ SQL = load_queries("remembrancer.memory.history", "activity.sql")
 DAY_MS = 86_400_000
 NEWEST_USERS_MAX = 1_000  # users among which the active ones are chosen
 ACTIVE_USERS_MAX = 50
-COUNTED_TURNS_MAX = 50_000  # latest turns of a period that are counted by day
+COUNTED_TURNS_MAX = 50_000  # latest turns that are counted by day
 SEARCHES_LISTED_MAX = 25
 SEARCHES_DAYS = 30
 GOT_MAX = 5  # hits of a search
 PREVIEW_CHARACTERS_MAX = 280  # of each side of a turn
 FACTS_READ_MAX = 40  # newest facts of a user
-_FACT_STATUSES = ("current", "superseded", "expired", "removed")
 
 
 class SearchUnknown(NotFound):
     """There is no such search. It may have been forgotten with its session."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DayCounts:
-    """Turns by day (number of days since 1970). `is_cut`: only the latest turns are counted."""
-
-    turns: dict[int, int]
-    is_cut: bool
-    first_ms: int | None  # of all turns of the user
-    last_ms: int | None
 
 
 class GotEvent(NamedTuple):
@@ -78,18 +68,6 @@ class SearchTrace:
         return self.got[0].score if self.got else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactNews:
-    """A fact that was learned lately. `replaced` is the text it took the place of."""
-
-    user_id: str
-    fact_id: str
-    text: str
-    replaced: str | None
-    status: str
-    created_ms: int
-
-
 def active_users(
     context: Context, caller: Caller, *, prefix: str = "", most: int = ACTIVE_USERS_MAX
 ) -> list[Row]:
@@ -112,31 +90,18 @@ def active_users(
     return [row for row in rows if pin in (None, row.user_id)]
 
 
-def day_counts(
-    context: Context, caller: Caller, user_id: str, *, low_ms: int, high_ms: int
-) -> DayCounts:
-    """Count the turns of a user on each day of a period, by the time they belong to.
+def turns_by_day(context: Context, caller: Caller, user_id: str) -> dict[date, int]:
+    """Count the turns of a user by the day they belong to; the latest COUNTED_TURNS_MAX of them.
 
     Raises PinnedToOtherUser, StoreUnavailable.
     """
-    ends: list[int | None] = [None, None]
-
-    def query(tx: Transaction, space: Row) -> list[Row]:
-        for place, sql in enumerate((SQL.first_turn, SQL.last_turn)):
-            row = tx.one_or_none(sql, space_id=space.id)
-            ends[place] = None if row is None else int(row.occurred_ms)
-        return tx.all(
-            SQL.turns_by_day, space_id=space.id, low=low_ms, high=high_ms, most=COUNTED_TURNS_MAX
-        )
-
-    rows = space_rows(context, caller, user_id, query)
-    turns = {int(row.day): int(row.turns) for row in rows}
-    return DayCounts(
-        turns=turns,
-        is_cut=sum(turns.values()) >= COUNTED_TURNS_MAX,
-        first_ms=ends[0],
-        last_ms=ends[1],
+    rows = space_rows(
+        context,
+        caller,
+        user_id,
+        lambda tx, space: tx.all(SQL.turns_by_day, space_id=space.id, most=COUNTED_TURNS_MAX),
     )
+    return {day_of(int(row.day) * DAY_MS): int(row.turns) for row in rows}
 
 
 def list_searches(
@@ -253,37 +218,25 @@ def _cut(row: Row, characters: int) -> Row:
     )
 
 
-def fact_news(context: Context, caller: Caller, *, since_ms: int) -> list[FactNews]:
-    """Return facts stored since a time, newest first.
+def count_facts(context: Context, caller: Caller, *, since_ms: int) -> tuple[int, int]:
+    """Count the facts stored since a time: those that are new, and those that replaced another.
 
     Of the ACTIVE_USERS_MAX users that were active last, and the newest FACTS_READ_MAX of each.
     Raises StoreUnavailable.
     """
 
-    def read(tx: Transaction) -> list[FactNews]:
-        spaces = tx.all(
-            SQL.active_spaces,
-            low="",
-            high="\U0010ffff",
-            newest=NEWEST_USERS_MAX,
-            most=ACTIVE_USERS_MAX,
-        )
+    def read(tx: Transaction) -> list[Row]:
+        users = {"low": "", "high": "\U0010ffff", "newest": NEWEST_USERS_MAX}
         return [
-            FactNews(
-                user_id=space.user_id,
-                fact_id=row.fact_id,
-                text=row.text,
-                replaced=row.replaced,
-                status=_FACT_STATUSES[row.status],
-                created_ms=row.created_ms,
-            )
-            for space in spaces
+            row
+            for space in tx.all(SQL.active_spaces, most=ACTIVE_USERS_MAX, **users)
             for row in tx.all(SQL.newest_facts, space_id=space.id, most=FACTS_READ_MAX)
             if row.created_ms >= since_ms and row.text
         ]
 
     rows = context.store.read(read, account_id=caller.account_id)
-    return sorted(rows, key=lambda row: -row.created_ms)
+    replacing = sum(row.replaced is not None for row in rows)
+    return len(rows) - replacing, replacing
 
 
 def count_searches(context: Context, caller: Caller, *, since_ms: int) -> tuple[int, int]:

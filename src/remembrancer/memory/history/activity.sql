@@ -11,25 +11,16 @@ select found.id, found.user_id, found.last_ms from (
 ) as found
 where found.last_ms is not null order by found.last_ms desc, found.id desc limit :most;
 
--- turns_by_day: Count the turns of a space on each day since a time, of the latest turns only
+-- turns_by_day: Count the turns of a space on each day, of the latest turns only
 select day, count(*) as turns from (
     select occurred_ms / 86400000 as day from events
-    where account_id = :account_id and id >> 32 = :space_id and occurred_ms >= :low and occurred_ms < :high
+    where account_id = :account_id and id >> 32 = :space_id
+        and id >= (cast(:space_id as bigint) << 32) and id < ((cast(:space_id as bigint) + 1) << 32)  -- row-level security hides the first condition from PostgreSQL's planner
     order by occurred_ms desc, id desc limit :most
 ) as latest group by day order by day;
 
--- first_turn: When the earliest turn of a space occurred
-select occurred_ms from events where account_id = :account_id and id >> 32 = :space_id
-    and id >= (cast(:space_id as bigint) << 32) and id < ((cast(:space_id as bigint) + 1) << 32)  -- row-level security hides the first condition from PostgreSQL's planner
-order by occurred_ms, id limit 1;
-
--- last_turn: When the latest turn of a space occurred
-select occurred_ms from events where account_id = :account_id and id >> 32 = :space_id
-    and id >= (cast(:space_id as bigint) << 32) and id < ((cast(:space_id as bigint) + 1) << 32)  -- row-level security hides the first condition from PostgreSQL's planner
-order by occurred_ms desc, id desc limit 1;
-
 -- newest_facts: The facts of a space that were stored last, with the text of the one that each replaced
-select facts.fact_id, facts.text, facts.status, facts.created_ms, facts.valid_from_ms, (
+select facts.text, facts.created_ms, (
     select earlier.text from facts as earlier where earlier.account_id = :account_id and earlier.superseded_by = facts.id order by earlier.id desc limit 1
 ) as replaced
 from facts where facts.account_id = :account_id and facts.space_id = :space_id order by facts.id desc limit :most;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...accounts import session_user_id, space_user_id
@@ -423,7 +423,7 @@ EVENTS_LISTED_MAX = 25
 PLACED_TURNS_MAX = 5_000
 LISTED_CHARACTERS_MAX = 400  # of each side of an event in a list
 SHOWN_IN_MAX = 20
-AROUND = 2  # turns before and after one
+AROUND = 1  # turns before and after one
 # names that files/files.py gives to created files
 _FILE_NAME = re.compile(r"[^\s/()\[\]\"'`<>]{1,100}-[0-9a-f]{12}\.[a-z0-9]{2,5}\b")
 _FILES_NAMED_MAX = 20
@@ -440,20 +440,6 @@ class UserCounts:
     summaries: int = 0
     maps: int = 0  # the newest version
     flagged: int = 0  # events with flags
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRow:
-    """One event of a list; both sides are cut to LISTED_CHARACTERS_MAX."""
-
-    event_id: str
-    session_id: str
-    topic: str | None
-    query: str
-    response: str
-    flags: Sequence[str]
-    occurred_ms: int
-    created_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -540,45 +526,23 @@ def list_summaries(
 
 
 def list_flagged(
-    context: Context, caller: Caller, user_id: str, *, behind: PageCursor | None = None
-) -> tuple[list[EventRow], PageCursor | None]:
-    """Return a page of a user's flagged events, such as those with a secret, latest first.
+    context: Context, caller: Caller, user_id: str, *, below: int | None = None
+) -> tuple[list[ListedEvent], int | None]:
+    """Return a page of a user's flagged events, such as those with a secret, latest stored first.
 
-    Raises PinnedToOtherUser.
+    And `below` of the next page, None on the last one. Raises PinnedToOtherUser.
     """
 
     def read(tx: Transaction, space: Row) -> list[Row]:
-        low, high = row_id(space.id, 0), row_id(space.id + 1, 0)
-        before = high if behind is None else min(behind.id, high)
-        return tx.all(
-            SQL.flagged_events,
-            low=low,
-            before_id=before,
-            characters=LISTED_CHARACTERS_MAX + 1,
-            most=EVENTS_LISTED_MAX + 1,
-        )
+        low, high = row_id(space.id, 0), row_id(space.id, below or (1 << 32) - 1)
+        page = {"low": low, "before_id": high, "most": EVENTS_LISTED_MAX + 1}
+        return tx.all(SQL.flagged_events, **page)
 
-    return _events_page(context, caller, user_id, read)
-
-
-def _events_page(
-    context: Context, caller: Caller, user_id: str, read: Callable[[Transaction, Row], list[Row]]
-) -> tuple[list[EventRow], PageCursor | None]:
     rows, last = split_page(space_rows(context, caller, user_id, read), EVENTS_LISTED_MAX)
-    return [_event_row(row) for row in rows], last and PageCursor(last.occurred_ms, last.id)
-
-
-def _event_row(row: Row) -> EventRow:
-    return EventRow(
-        event_id=row.event_id,
-        session_id=row.session_id,
-        topic=row.topic,
-        query=beginning(row.query, LISTED_CHARACTERS_MAX),
-        response=beginning(row.response, LISTED_CHARACTERS_MAX),
-        flags=flag_names(row.flags),
-        occurred_ms=row.occurred_ms,
-        created_ms=row.created_ms,
+    events = context.store.read(
+        lambda tx: _complete(tx, caller, rows), account_id=caller.account_id
     )
+    return events, last and number_of(last.id)
 
 
 def event_context(context: Context, caller: Caller, event_id: str) -> EventContext:

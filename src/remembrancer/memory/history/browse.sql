@@ -32,11 +32,9 @@ from summaries join sessions on sessions.account_id = :account_id and sessions.i
 where summaries.account_id = :account_id and summaries.space_id = :space_id and summaries.id < :below order by summaries.id desc limit :most;
 
 -- flagged_events: The events of a space that need attention, those with a secret or like an instruction, latest stored first
-select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms,
-    substr(events.query, 1, cast(:characters as integer)) as query, substr(events.response, 1, cast(:characters as integer)) as response
-from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
-where events.account_id = :account_id and events.flags <> '' and (events.flags like '%instruction%' or events.flags like '%secret%') and events.id >= :low and events.id < :before_id
-order by events.id desc limit :most;
+select id from events
+where account_id = :account_id and flags <> '' and (flags like '%instruction%' or flags like '%secret%') and id >= :low and id < :before_id
+order by id desc limit :most;
 
 -- turns_before: The turns of a session before one, latest first
 select id from events where account_id = :account_id and session = :session and (occurred_ms, id) < (:occurred_ms, :id) order by occurred_ms desc, id desc limit :most;
