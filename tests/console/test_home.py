@@ -143,6 +143,21 @@ def begin(page: Page, output: str) -> None:
     page.keyboard.press("Enter")
 
 
+def test_refreshing_keeps_the_focus_and_what_is_typed(owner: Reader, site: Site) -> None:
+    owner.http.memory("Where is the key of the barn?", "bo", session_id="s")
+    owner.http.remember("Where is the key of the barn?", "No idea.", session_id="s", user_id="bo")
+    with site.window("owner") as page:
+        page.goto("/console")
+        page.get_by_text("Add the answer").click()
+        page.get_by_label("The answer, as one statement").fill("At Tom's.")
+        page.get_by_role("link", name="1 missed").focus()
+        owner.http.remember("Where is the saw?", "In the shed.")
+        expect(page.get_by_role("link", name="Where is the saw?")).to_be_visible()
+
+        expect(page.get_by_role("link", name="1 missed")).to_be_focused()
+        expect(page.get_by_label("The answer, as one statement")).to_have_value("At Tom's.")
+
+
 def test_first_run_path_leads_to_a_visible_turn(site: Site, context: Context) -> None:
     """First start, sign-in, key, curl example, visible turn."""
     with site.window() as page:

@@ -43,8 +43,8 @@ function open(key) {
 }
 
 if (location.hash === "#find") actions["/"]();
-// The record that is open stays in view, and the row of it has the focus when it closes.
-if (location.hash.startsWith("#r-")) document.querySelector(`${CSS.escape ? "#" + CSS.escape(location.hash.slice(1)) : ""} [data-open]`)?.focus();
+// The row of the record that is open, or was, has the focus.
+if (location.hash.startsWith("#r-")) document.getElementById(location.hash.slice(1))?.querySelector("[data-open]")?.focus();
 
 document.addEventListener("keydown", (event) => {
   if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
