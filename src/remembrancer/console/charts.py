@@ -9,21 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 # Of a bar chart: bars start at the floor, labels are below it.
 WIDTH, HEIGHT, FLOOR, TOP = 600, 140, 118, 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """The count of one series on one day."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    series: int
-    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +22,7 @@ class Chart:
     title: str
     names: list[str]
     totals: list[int]
-    bars: list[Bar]
+    bars: list[dict[str, Any]]  # x, y, width, height, series, label
     top: int
     days: list[tuple[float, str]]  # position and text of the labels
     rows: list[tuple[str, list[int]]]
@@ -44,7 +33,7 @@ def chart(title: str, series: Sequence[tuple[str, list[int]]], days: Sequence[da
     daily = [[counts[i] for _, counts in series] for i in range(len(days))]
     top = max((sum(counts) for counts in daily), default=0)
     slot = WIDTH / max(len(days), 1)
-    bars: list[Bar] = []
+    bars = []
     for index, (day, counts) in enumerate(zip(days, daily, strict=True)):
         y = float(FLOOR)
         for series_index, ((name, _), count) in enumerate(zip(series, counts, strict=True)):
@@ -52,16 +41,9 @@ def chart(title: str, series: Sequence[tuple[str, list[int]]], days: Sequence[da
                 height = round(max(count / top * (FLOOR - TOP), 1.0), 2)
                 y = round(y - height, 2)
                 label = f"{day:%d %B}: {count:,} {name}"
-                bars.append(
-                    Bar(
-                        x=round(index * slot + 1, 2),
-                        y=y,
-                        width=round(slot - 2, 2),
-                        height=height,
-                        series=series_index,
-                        label=label,
-                    )
-                )
+                x, width = round(index * slot + 1, 2), round(slot - 2, 2)
+                place = {"x": x, "y": y, "width": width, "height": height}
+                bars.append({**place, "series": series_index, "label": label})
     # one a week, back from the last day
     labelled = range((len(days) - 1) % 7, len(days), 7)
     labels = [(round(i * slot, 2), f"{days[i]:%d %b}") for i in labelled]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import dataclass
 from importlib import resources
@@ -27,71 +28,27 @@ class SetupSnippet:
     text: str
 
 
+_SNIPPETS = ("environment", "curl", "python", "claude-code", "claude-mcp", "cursor", "agent")
+
+
 def setup_snippets(base: str, user_id: str, key: str | None) -> list[SetupSnippet]:
     """Return the snippets for this server and user. Without a key they hold a placeholder."""
-    user_id_json = json.dumps(user_id, ensure_ascii=False)
-    in_shell = user_id_json.replace("'", "'\\''")  # inside '…'
-    headers = {"Authorization": f"Bearer {key or 'sk_...'}"}
-    servers = {"mcpServers": {"remembrancer": {"url": f"{base}/mcp", "headers": headers}}}
-    return [
-        SetupSnippet(
-            name="Address and key",
-            slug="environment",
-            about="Run once in the shell that starts your programs. The leading space keeps the "
-            "key out of the history of most shells.",
-            text=f" export REMEMBRANCER_URL={shlex.quote(base)}\n"
-            f" export REMEMBRANCER_KEY={key or 'sk_...'}",
-        ),
-        SetupSnippet(
-            name="curl",
-            slug="curl",
-            about="Store a turn, then search for it.",
-            text=_text("curl.txt").replace("USER_ID", in_shell),
-        ),
-        SetupSnippet(
-            name="Python",
-            slug="python",
-            about="With the package `remembrancer`.",
-            text=_text("python.txt").replace("USER_ID", user_id_json),
-        ),
-        SetupSnippet(
-            name="Claude Code",
-            slug="claude-code",
-            about="Adds hooks and tools, shows the changes first, and can be undone. `codex`, "
-            "`cursor` and other agents are installed alike.",
-            text=f"remembrancer install claude-code --url {shlex.quote(base)}",
-        ),
-        SetupSnippet(
-            name="Claude Code, tools alone",
-            slug="claude-mcp",
-            about="Run once in a shell with both variables set.",
-            text='claude mcp add --transport http remembrancer "$REMEMBRANCER_URL/mcp" '
-            '--header "Authorization: Bearer $REMEMBRANCER_KEY"',
-        ),
-        SetupSnippet(
-            name="Cursor",
-            slug="cursor",
-            about="Put this into `.cursor/mcp.json` of a project, or into `~/.cursor/mcp.json` for "
-            "all projects. Other agents have a similar file.",
-            text=json.dumps(servers, indent=2),
-        ),
-        SetupSnippet(
-            name="An agent with a shell",
-            slug="agent",
-            about="Put this into `AGENTS.md` or `CLAUDE.md` of a project, for agents without MCP. "
-            "Start them from a shell with both variables set.",
-            text=_text("agent.md").replace("USER_ID", in_shell),
-        ),
-    ]
-
-
-def _text(name: str) -> str:
-    return (
-        resources.files("remembrancer.console")
-        .joinpath("templates", "client_setup", name)
-        .read_text("utf-8")
-        .rstrip("\n")
-    )
+    user = json.dumps(user_id, ensure_ascii=False)
+    values = {
+        "<base in shell>": shlex.quote(base),
+        "<base>": base,
+        "<key>": key or "sk_...",
+        "<user in shell>": user.replace("'", "'\\''"),  # inside '…'
+        "<user>": user,
+    }
+    pattern = re.compile("|".join(values))
+    folder = resources.files("remembrancer.console").joinpath("templates", "client_setup")
+    snippets = []
+    for slug in _SNIPPETS:
+        name, about, _, text = folder.joinpath(f"{slug}.txt").read_text("utf-8").split("\n", 3)
+        text = pattern.sub(lambda found: values[found[0]], text.rstrip("\n"))
+        snippets.append(SetupSnippet(name=name, slug=slug, about=about, text=text))
+    return snippets
 
 
 PATH = "/console/connect"

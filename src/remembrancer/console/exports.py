@@ -25,7 +25,6 @@ from ..files.files import list_files
 from ..http.dispatch import ThreadPool
 from ..memory.facts.listing import fact_timeline, list_facts
 from ..memory.history import activity, browse
-from ..memory.recall.explain import explain
 from ..memory.summaries.maps import map_history
 from ..permissions.audit import AuditFilter, search_audit
 from ..permissions.grants import list_grants
@@ -38,9 +37,8 @@ from ..protocol.permissions import GrantsQuery
 from ..protocol.text import rfc3339
 from . import layout, users
 from .browser_session import BrowserRequest, Page
-from .hits import search_scope
 from .layout import parse_filters
-from .memory import events_query, facts_query, search_fields, search_query
+from .memory import events_query, facts_query, search, search_fields
 
 PATH = "/console/export"
 SEARCHES_PAGE = 100
@@ -167,18 +165,12 @@ def _turns(browser: BrowserRequest, position: Any) -> ItemsPage:
 
 
 def _hits(browser: BrowserRequest, _: Any) -> ItemsPage:
-    params = browser.request.query_params
-    fields = search_fields(params)
-    rows: list[dict[str, Any]] = []
-    scope = search_scope(browser, browser.users.chosen, params)
-    for memory in scope.memories:
-        query = search_query(fields, memory.user_id)
-        place = {"user_id": memory.user_id, "team": memory.team or ""}
-        hits = explain(browser.context, memory.caller, query).hits
-        rows += [place | _row(hit, every=True) for hit in hits]
-    if len(scope.memories) > 1:  # as the page shows them
-        rows = sorted(rows, key=lambda row: -row["score"])[: fields["top_k"]]
-    return rows, None
+    fields = search_fields(browser.request.query_params) | {"user_id": browser.users.chosen}
+    views = search(browser, fields)[1]["views"]
+    return [
+        {"user_id": view.user_id, "team": view.team or ""} | _row(view.hit, every=True)
+        for view in views
+    ], None
 
 
 def _facts(browser: BrowserRequest, position: Any) -> ItemsPage:

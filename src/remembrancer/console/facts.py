@@ -57,11 +57,11 @@ def add(browser: BrowserRequest) -> Response:
         },
     )
     if isinstance(request, dict):
-        return _rejected(browser, "add", "", form, request)
+        return _rejected(browser, "add", "", request)
     try:
         stored = add_fact(browser.context, caller, request)
     except (InvalidRequest, Conflict) as error:
-        return _refused(browser, "add", "", form, error)
+        return _refused(browser, "add", "", error)
     notice = "This fact was already stored." if stored.outcome == "known" else "The fact is stored."
     return browser.redirect(
         link_to(MEMORY, kind="fact", user_id=user_id),
@@ -75,12 +75,12 @@ def reword(browser: BrowserRequest) -> Response:
     request = parse_form(FactChange, {"text": form["text"], "valid_from": utc_time(form["since"])})
     if isinstance(request, dict):
         errors = {"since" if name == "valid_from" else name: request[name] for name in request}
-        return _rejected(browser, "wording", fact_id, form, errors)
+        return _rejected(browser, "wording", fact_id, errors)
     before = fact_timeline(*browser.arguments, fact_id).fact.text
     try:
         stored = change_fact(*browser.arguments, fact_id, request)
     except (InvalidRequest, Conflict) as error:
-        return _refused(browser, "wording", fact_id, form, error)
+        return _refused(browser, "wording", fact_id, error)
     return browser.redirect(
         link_to(MEMORY, kind="fact", fact_id=stored.fact.fact_id),
         notice=f"The wording is changed.{_consequences(browser, stored)}"
@@ -100,10 +100,10 @@ def change_times(browser: BrowserRequest) -> Response:
             changes[name] = entered
     clear = [name for name, entered in changes.items() if entered is None]
     if "valid_from" in clear:
-        return _rejected(browser, "times", fact_id, form, {"valid_from": "This field is required."})
+        return _rejected(browser, "times", fact_id, {"valid_from": "This field is required."})
     request = parse_form(FactChange, {**changes, "clear": clear})
     if isinstance(request, dict):
-        return _rejected(browser, "times", fact_id, form, request)
+        return _rejected(browser, "times", fact_id, request)
     return _changed(browser, fact_id, request, "The times are changed.", form_name="times")
 
 
@@ -117,7 +117,7 @@ def move(browser: BrowserRequest) -> Response:
     )
     if isinstance(request, dict):
         errors = {"project": next(iter(request.values()))}
-        return _rejected(browser, "project", fact_id, _entered(browser), errors)
+        return _rejected(browser, "project", fact_id, errors)
     notice = f"It belongs to the project {name}." if name else "It holds in every project."
     return _changed(browser, fact_id, request, notice, form_name="project")
 
@@ -154,7 +154,7 @@ def _changed(
     try:
         change_fact(*browser.arguments, fact_id, request)
     except (InvalidRequest, Conflict) as error:
-        return _refused(browser, form_name, fact_id, _entered(browser), error)
+        return _refused(browser, form_name, fact_id, error)
     back = layout.local_path(
         browser.form.get("back", ""), link_to(MEMORY, kind="fact", fact_id=fact_id)
     )
@@ -175,18 +175,12 @@ def _entered(browser: BrowserRequest) -> dict[str, str]:
 
 
 def _rejected(
-    browser: BrowserRequest,
-    name: str,
-    fact_id: str,
-    form: Mapping[str, str],
-    errors: Mapping[str, str],
+    browser: BrowserRequest, name: str, fact_id: str, errors: Mapping[str, str], status: int = 422
 ) -> Response:
     """Answer with a form whose fields are invalid."""
     messages = {field: _time_message(field, text) for field, text in errors.items()}
-    return page(
-        browser,
-        RejectedForm(name=name, fact_id=fact_id, values=form, errors=messages, status=422),
-    )
+    values: dict[str, Any] = {"values": _entered(browser), "errors": messages, "status": status}
+    return page(browser, RejectedForm(name=name, fact_id=fact_id, **values))
 
 
 def _time_message(field: str, message: str) -> str:
@@ -199,11 +193,7 @@ def _time_message(field: str, message: str) -> str:
 
 
 def _refused(
-    browser: BrowserRequest,
-    name: str,
-    fact_id: str,
-    form: Mapping[str, str],
-    error: InvalidRequest | Conflict,
+    browser: BrowserRequest, name: str, fact_id: str, error: InvalidRequest | Conflict
 ) -> Response:
     """Answer with a form that the memory refused."""
     field, message = _MESSAGES.get(
@@ -211,10 +201,12 @@ def _refused(
     )
     if name == "wording" and field == "valid_to":
         field, message = "since", "This must be earlier than the end of the fact."
-    status, errors = error.status, {field: message}
-    return page(
-        browser, RejectedForm(name=name, fact_id=fact_id, values=form, errors=errors, status=status)
-    )
+    values: dict[str, Any] = {
+        "values": _entered(browser),
+        "errors": {field: message},
+        "status": error.status,
+    }
+    return page(browser, RejectedForm(name=name, fact_id=fact_id, **values))
 
 
 def _consequences(browser: BrowserRequest, stored: FactStored) -> str:

@@ -6,6 +6,7 @@ record in the panel. Without scripts each choice loads the page again; with them
 
 from __future__ import annotations
 
+from calendar import Calendar
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -274,7 +275,7 @@ def _layer_rows(fields: Mapping[str, Any], found: Explanation) -> Iterator[ListR
     yield from (_summary_row(fields["user_id"], one) for one in found.summaries)
 
 
-def _search(
+def search(
     browser: BrowserRequest, fields: Mapping[str, Any]
 ) -> tuple[list[ListRow], dict[str, Any]]:
     """Search one memory or several, one after the other; return rows, and what to say of them.
@@ -391,13 +392,13 @@ def _facets(browser: BrowserRequest, fields: Mapping[str, Any]) -> dict[str, lis
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """A month as a calendar: weeks of (day, turns, level 0 to 4, address), None outside of it."""
+    """A month as a calendar: weeks of (day, turns, level 0 to 4, address)."""
 
-    title: str
+    first: date
     address: str
     earlier: str | None
     later: str | None
-    weeks: list[list[tuple[int, int, int, str] | None]]
+    weeks: list[list[tuple[date, int, int, str]]]
 
 
 def _month(browser: BrowserRequest, fields: Mapping[str, Any]) -> Month | None:
@@ -408,37 +409,40 @@ def _month(browser: BrowserRequest, fields: Mapping[str, Any]) -> Month | None:
         return None
     chosen = fields["after"] or fields["before"]
     first = min(chosen.date() if chosen else max(by_day), _LAST_MONTH - _DAY).replace(day=1)
-    after = _next_month(first)
-    earlier = max((day for day in by_day if day < first), default=None)
-    later = min((day for day in by_day if day >= after), default=None)
+    most = max((turns for day, turns in by_day.items() if first <= day < _next(first)), default=1)
 
     def period(start: date, end: date) -> str:
-        is_chosen = (fields["after"], fields["before"]) == (_midnight(start), _midnight(end))
-        days = (None, None) if is_chosen else (_midnight(start), _midnight(end))
-        return address(fields, after=days[0], before=days[1], noticed="")
+        days = {"after": _midnight(start), "before": _midnight(end)}
+        if all(fields[name] == day for name, day in days.items()):  # a second click clears it
+            days = {}
+        return address(fields, **{"after": None, "before": None, "noticed": "", **days})
 
-    def whole(day: date | None) -> str | None:
-        first = day and day.replace(day=1)
-        return period(first, _next_month(first)) if first else None
+    def whole(days: list[date]) -> str | None:
+        start = days[0].replace(day=1) if days else None
+        return period(start, _next(start)) if start else None
 
-    most = max(by_day.get(first + _DAY * n, 0) for n in range((after - first).days)) or 1
-    cells: list[tuple[int, int, int, str] | None] = [None] * first.weekday()
-    for n in range((after - first).days):
-        day = first + _DAY * n
+    def cell(day: date) -> tuple[date, int, int, str]:
         turns = by_day.get(day, 0)
-        level = 1 + 3 * turns // most if turns else 0
-        cells.append((day.day, turns, level, period(day, day + _DAY)))
-    cells += [None] * (-len(cells) % 7)
-    weeks = [cells[place : place + 7] for place in range(0, len(cells), 7)]
-    return Month(f"{first:%B %Y}", period(first, after), whole(earlier), whole(later), weeks)
+        return day, turns, 1 + 3 * turns // most if turns else 0, period(day, day + _DAY)
+
+    return Month(
+        first=first,
+        address=period(first, _next(first)),
+        earlier=whole(sorted((day for day in by_day if day < first), reverse=True)),
+        later=whole(sorted(day for day in by_day if day >= _next(first))),
+        weeks=[
+            [cell(day) for day in week]
+            for week in Calendar().monthdatescalendar(first.year, first.month)
+        ],
+    )
 
 
-def _next_month(first: date) -> date:
+def _next(first: date) -> date:
     return (first + 31 * _DAY).replace(day=1)
 
 
 def _midnight(day: date) -> datetime:
-    return datetime.fromisoformat(f"{day.isoformat()}T00:00:00+00:00")
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 # --- The panel, and the page -----------------------------------------------------------------
@@ -481,7 +485,7 @@ def page(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Respons
     behind: object = None
     found: dict[str, Any] = {}
     if fields["query"]:
-        rows, found = _search(browser, fields)
+        rows, found = search(browser, fields)
     else:
         rows, behind = _browse(browser, fields)
     view = next((one for one in found.get("views", ()) if one.hit.event_id == event_id), None)

@@ -53,30 +53,11 @@ from .browser_session import (
     read_multipart,
 )
 
-PAGES: dict[str, Page] = {
-    **home.PAGES,
-    **directory.PAGES,
-    **memory.PAGES,
-    **sessions.PAGES,
-    **users.PAGES,
-    **searches.PAGES,
-    **imports.PAGES,
-    **exports.PAGES,
-    **knows.PAGES,
-    **connect.PAGES,
-    **health.PAGES,
-    **facts.PAGES,
-    **cubes.PAGES,
-    **profile.PAGES,
-    **sign_in.PAGES,
-    **files.PAGES,
-    **sandbox.PAGES,
-    **permissions.PAGES,
-    **audit.PAGES,
-    **usage.PAGES,
-    **feedback.PAGES,
-    **teams.PAGES,
-}
+MODULES = (
+    home, directory, memory, sessions, users, searches, imports, exports, knows, connect, health,
+    facts, cubes, profile, sign_in, files, sandbox, permissions, audit, usage, feedback, teams,
+)  # fmt: skip
+PAGES: dict[str, Page] = {path: page for module in MODULES for path, page in module.PAGES.items()}
 
 
 UNKNOWN = "/console/{address:path}"
