@@ -337,7 +337,7 @@ def _tabs(page: str) -> str:
 
 
 class TestChosenUser:
-    """The user is chosen once, at the top, and kept."""
+    """The user is chosen once, at the top, and kept (specification.md#console-user)."""
 
     def test_choice_is_kept_on_all_pages_of_the_session(self, owner: Reader) -> None:
         for user_id in ("owner", "mia"):

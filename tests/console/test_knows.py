@@ -61,7 +61,7 @@ def test_project_leaves_out_the_facts_of_others(owner: Reader) -> None:
 
 
 def test_proposals_are_stored_one_by_one_and_only_when_accepted(owner: Reader) -> None:
-    """Without a model they are sentences of the turns."""
+    """Without a model, sentences of the turns (specification.md#console-proposals)."""
     said = "My sister lives above a bakery in Genoa. What can I bake?"
     for n in range(6):
         owner.http.remember(

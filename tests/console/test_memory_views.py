@@ -192,6 +192,11 @@ class TestSearches:
         assert owner.get("/console/searches?session_id=trip&step=9").status_code == 404
         hidden = ada.get("/console/searches?session_id=trip&step=1&user_id=owner")
         assert hidden.status_code == 404
+        review, form = "/console/searches/review", {"session_id": "trip", "do": "answer"}
         for step in ("9", "0", "x"):
-            form = {"session_id": "trip", "step": step, "do": "dismiss"}
-            assert owner.send("/console/searches/review", **form).status_code in (404, 422)
+            assert owner.send(review, **form, step=step, text="No.").status_code in (404, 422)
+        refused = ada.send(review, **form, step="1", text="No.", user_id="owner")
+        assert refused.status_code == 404
+        assert "A search that no turn followed" in owner.get("/console/searches?order=missed").text
+        for reader in (owner, ada):
+            assert reader.http.get("/api/v7/memory/facts").json()["facts"] == []

@@ -78,6 +78,7 @@ def test_searches_are_paged_without_gaps_and_end_after_thirty_days(memory: Memor
 
 
 def test_search_records_what_it_gave(memory: Memory) -> None:
+    """specification.md#console-searches."""
     memory.tell("Where is the saw?", "In the shed.", session_id="old")
     answer = memory.ask("Where is the saw?", interact=True, session_id="s")
     memory.tell("Where is the saw?", "In the shed (ref: e_x).", session_id="s")
@@ -94,7 +95,7 @@ def test_search_records_what_it_gave(memory: Memory) -> None:
 
 
 def test_week_counts_questions_answered_then_or_since(memory: Memory) -> None:
-    """Answered and missed are all the searches that were questions for memory."""
+    """Answered and missed are all of them (specification.md#console-answered)."""
     since_ms = memory.context.clock()
     for session_id in ("answered", "dismissed", "missed"):
         memory.ask("Where is the saw?", interact=True, session_id=session_id)

@@ -370,7 +370,7 @@ def _facets(browser: BrowserRequest, fields: Mapping[str, Any]) -> dict[str, lis
     if places.projects or fields["project"]:  # the counts are those of turns
         projects = dict.fromkeys(places.projects) if of_facts else places.projects
         facets["Project"] = choices("project", projects, {})
-    if fields["kind"] in ("", "turn"):
+    if fields["kind"] in ("", "turn") and (sessions or fields["session_id"]):
         titles = {one.session_id: one.title for one in sessions}
         facets["Session"] = choices(
             "session_id", {one.session_id: one.turns for one in sessions}, titles

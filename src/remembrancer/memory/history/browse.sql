@@ -92,8 +92,11 @@ where sessions.account_id = :account_id and sessions.space_id = :space_id
     and (coalesce(sessions.last_turn_ms, sessions.created_ms), sessions.id) < (:before_ms, :before_id)
 order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc, sessions.id desc limit :most;
 
--- session: The state of one session
-select id, step, remembered_step, turns, turns_summarised, turns_without_l1, turns_without_cube, open_task is not null as task_open, cube_turn, created_ms, last_turn_ms
+-- session: The state of one session, and its first request
+select (
+    select substr(earliest.query, 1, 400) from events as earliest
+    where earliest.account_id = :account_id and earliest.session = sessions.id and earliest.query <> '' order by earliest.occurred_ms, earliest.id limit 1
+) as first, id, step, remembered_step, turns, turns_summarised, turns_without_l1, turns_without_cube, open_task is not null as task_open, cube_turn, created_ms, last_turn_ms
 from sessions where account_id = :account_id and space_id = :space_id and session_id = :session_id;
 
 -- turns: The turns of a session before a cursor, latest occurrence first
