@@ -234,6 +234,10 @@ def _audit(browser: BrowserRequest, position: Any) -> ItemsPage:
     return page.entries, page.next
 
 
+def _named_user(browser: BrowserRequest) -> str | None:
+    return layout.identifier(browser.request.query_params, "user_id") or None
+
+
 def _of(page: Any, items: str) -> ItemsPage:
     return getattr(page, items), page.next
 
@@ -250,7 +254,7 @@ LISTS: dict[str, ReadPage] = {
     "profiles": lambda b, at: _of(map_history(*b.arguments, b.users.chosen, below=at), "versions"),
     "users": _users,
     "searches": lambda b, at: activity.list_searches(
-        *b.arguments, user_id=b.users.chosen, behind=at, most=SEARCHES_PAGE
+        *b.arguments, user_id=_named_user(b), behind=at, most=SEARCHES_PAGE
     ),
     "usage": lambda b, _: (usage_of(*b.arguments).by_key, None),
     "files": lambda b, at: _of(list_files(*b.arguments, at), "files"),

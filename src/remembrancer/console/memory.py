@@ -49,7 +49,6 @@ KINDS = {
 STATUSES = ("current", "superseded", "expired", "removed", "all")  # of facts and wishes
 LISTED, HITS = 30, 10
 SESSIONS_OFFERED = 8
-PICKS_MAX = LISTED
 _DAY = timedelta(days=1)
 _LAST_MONTH = date(9999, 12, 1)  # has no month after it
 _STATE = (

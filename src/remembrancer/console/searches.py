@@ -31,13 +31,13 @@ ANSWERED, NO_QUESTION = 1, 2  # what a person thinks of a search
 
 
 def show(browser: BrowserRequest) -> Response:
-    """Show the latest searches of the chosen user, or one with `?session_id` and `?step`."""
+    """Show the latest searches, of all users or of one, or one with `?session_id` and `?step`."""
     params, context, caller = browser.request.query_params, browser.context, browser.caller()
     if step := layout.number(params, "step"):
         return _one(browser, step)
     order = layout.one_of(params, "order", ORDERS) or "worst"
-    # What was missed is worked through for all users; `user_id` chooses one.
-    user_id = browser.users.chosen if order != "missed" or "user_id" in params else None
+    # Of all users, as the figures of the home page; `user_id` chooses one.
+    user_id = browser.users.chosen if params.get("user_id") else None
     searches, following = activity.list_searches(
         context,
         caller,
@@ -51,10 +51,11 @@ def show(browser: BrowserRequest) -> Response:
     return browser.page(
         "searches.html",
         searches=searches,
+        user_id=user_id,
         order=order,
         orders=ORDERS,
         days=activity.SEARCHES_DAYS,
-        more=link_to(PATH, order=order, behind=following) if following else None,
+        more=link_to(PATH, user_id=user_id, order=order, behind=following) if following else None,
         is_first=not params.get("behind"),
     )
 
