@@ -13,6 +13,7 @@ from console.window import Site
 from playwright.sync_api import Page, expect
 from service import rows
 
+from remembrancer.client.tools import EVENT_PAGE
 from remembrancer.console.hits import ScoreScale, highlights, text_pieces
 from remembrancer.console.memory import LISTED
 from remembrancer.memory.history.browse import USERS_LISTED_MAX
@@ -404,6 +405,13 @@ class TestTurnPanel:
         talk = words_of(panel.split("</ol>")[0])
         assert [f"q{n}" in talk for n in range(6)] == [False, False, True, True, True, False]
         assert "elsewhere" not in talk
+
+    def test_address_that_tools_give_opens_the_turn(self, owner: Reader) -> None:
+        event_id = store_turn(owner, "How long is it?", "The car is 4.62 m long.")
+
+        page = owner.get(f"{EVENT_PAGE}{event_id}")
+
+        assert (page.status_code, "4.62 m" in page.text.split('id="panel"')[1]) == (200, True)
 
     def test_fact_is_made_of_a_turn(self, owner: Reader) -> None:
         event_id = store_turn(owner, "How long is it?", "The car is 4.62 m long.")
