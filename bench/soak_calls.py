@@ -30,7 +30,7 @@ WORDS = (
     "bread",
     "letter",
 )
-PAGES = ("/console", "/console/memory", "/console/sessions", "/console/facts", "/console/files")
+PAGES = ("/console", "/console/memory", "/console/knows", "/console/searches", "/console/files")
 
 
 class Model(BaseHTTPRequestHandler):

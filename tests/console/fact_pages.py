@@ -9,7 +9,8 @@ from console.reader import Reader, words_of
 
 from remembrancer.protocol.text import rfc3339
 
-HERE = "/console/facts"
+HERE = "/console/facts"  # forms
+LIST = "/console/memory?kind=fact"
 FACTS = "/api/v7/memory/facts"
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
@@ -29,7 +30,7 @@ def listed(reader: Reader, status: str = "current") -> list[Any]:
 
 def page_of(reader: Reader, fact_id: str) -> str:
     """Return the page of a fact."""
-    answer = reader.get(f"{HERE}?fact_id={fact_id}")
+    answer = reader.get(f"{LIST}&fact_id={fact_id}")
     assert answer.status_code == 200, answer.text
     return str(answer.text)
 

@@ -48,11 +48,14 @@ CHOSEN = (
     "search-1280-dark",
     "search-390-dark",
     "session-1280-light",
-    "console-timeline-1280-light",
+    "panel-1280-light",
+    "console-knows-1280-light",
+    "console-searches-1280-light",
 )
 SAMPLE_VIEWS = {
+    "panel": "/console/memory?kind=turn&query=When+is+our+first+gig%3F",  # with its first row open
     "session": "/console/sessions?session_id=this-week",
-    "trace": "/console/searches?user_id=owner&session_id=this-week&step=3",
+    "trace": "/console/searches?user_id=owner&session_id=this-week&step=2",
 }  # of the sample data
 DAYS, DAY_MS = 14, 86_400_000
 IMAGES = Path("docs/images")
@@ -117,8 +120,14 @@ def pictures() -> Iterator[Picture]:
 
 def put_weeks(http: Http, clock: FrozenClock) -> None:
     """Search and remember for two weeks as an agent does, with a receipt for most replies."""
-    questions = (
-        ("When does the ferry leave?", "At 9:40 from Piombino, pier 3."),
+    unknown = (
+        ("Did the plumber call back?", "I have no note of it."),
+        ("Which vet did Tomasz recommend?", "I do not know."),
+        ("What is the code of the bicycle shed?", "You have not told me."),
+        ("How tall is the new bookcase?", "I do not know."),
+    )
+    known = (
+        ("When is our first gig?", "On 18 April at the Lantern, doors at 19:30."),
         ("Who reviews Kestrel this week?", "Priya, until Thursday."),
         ("What did Mrs Adeyemi say about the beds?", "They flood in wet winters."),
         ("How long does the bread prove?", "18 hours in the fridge."),
@@ -127,13 +136,15 @@ def put_weeks(http: Http, clock: FrozenClock) -> None:
     chance = random.Random(3)
     for day in range(DAYS):
         session_id, seal = ("this-week" if day == DAYS - 1 else f"day-{day + 1}"), None
-        for query, response in questions[: chance.randint(1, 5) if day < DAYS - 1 else 5]:
+        questions = (*known, *([unknown[day // 3 % len(unknown)]] if day % 3 == 0 else ()))
+        chance.shuffle(todays := list(questions))
+        for query, response in todays[: chance.randint(2, 6) if day < DAYS - 1 else 6]:
             answer = http.memory(query, session_id=session_id, last_seal=seal)
             if chance.random() < 0.85:
                 http.remember(query, response, session_id=session_id)
             seal = render(answer["step"]) if chance.random() < 0.8 else None
             clock.advance(420_000)
-        clock.advance(DAY_MS - len(questions) * 420_000)
+        clock.advance(DAY_MS - 6 * 420_000)
 
 
 def save_small(source: Path, folder: Path) -> None:
@@ -157,6 +168,8 @@ def take(playwright: Playwright, context: Context, folder: Path, only: str) -> N
                 picture.account, viewport=picture.viewport, color_scheme=picture.theme
             ) as page:
                 page.goto(picture.path)
+                if picture.name.startswith("panel"):
+                    page.locator("[data-open]").first.click()
                 path = folder / f"{picture.name}.png"
                 if picture.name in CHOSEN:
                     page.screenshot(path=path)

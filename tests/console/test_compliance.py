@@ -1,4 +1,4 @@
-"""Protocol compliance on the overview and on session pages."""
+"""Protocol compliance on the service page and on session pages."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ def add_activity(reader: Reader) -> str:
     return key
 
 
-def test_overview_shows_the_compliance_of_its_own_account(owner: Reader, ada: Reader) -> None:
-    """The overview shows the account's compliance."""
+def test_service_page_shows_the_compliance_of_its_own_account(owner: Reader, ada: Reader) -> None:
     add_activity(owner)
 
-    page_text = words_of(owner.get("/console").text)
+    page_text = words_of(owner.get("/console/service").text)
 
     assert "1 counted searches, 2 turns" in page_text
     assert "Searched before a turn 50 % 1 2" in page_text
     assert "Remembered the turn 100 % 1 1" in page_text
     assert "Replied with a receipt not due 0 0" in page_text
     assert "Passed the second look 100 % 1 1" in page_text
-    assert "Nothing is stored yet" in words_of(ada.get("/console").text)
+    assert "No agent took part" in words_of(ada.get("/console/service").text)
 
 
-def test_overview_lists_compliance_per_key(owner: Reader) -> None:
+def test_service_page_lists_compliance_per_key(owner: Reader) -> None:
     add_activity(owner)
     second = add_activity(owner)
 
-    page_text = words_of(owner.get("/console").text)
+    page_text = words_of(owner.get("/console/service").text)
 
     assert f"for a test {second[3:11]} 1" in page_text
 

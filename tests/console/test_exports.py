@@ -50,7 +50,9 @@ def addresses(http: Http) -> list[str]:
         "/console/sessions?session_id=trip-to-elba",
         "/console/searches?session_id=trip-to-elba&step=1",
         f"/console/memory?event_id={event_id}&look=again",
-        "/console/facts?status=all",
+        "/console/memory?kind=fact&status=all",
+        "/console/memory?kind=session",
+        "/console/memory?kind=summary",
     ]
 
 
@@ -94,7 +96,7 @@ def test_export_has_the_rows_that_the_filters_of_the_page_leave(
     page = owner.get("/console/memory?before=2025-06-01&user_id=owner").text
     assert "list=turns&amp;format=csv&amp;before=2025-06-01&amp;user_id=owner" in page
     assert {one["status"] for one in rows(owner, "facts", status="superseded")} == {"superseded"}
-    assert [one["kind"] for one in rows(owner, "facts", which="instructions")] == ["instruction"]
+    assert [one["kind"] for one in rows(owner, "facts", kind="wish")] == ["instruction"]
     assert [one["session_id"] for one in rows(owner, "sessions")] == ["default", "trip-to-elba"]
 
 

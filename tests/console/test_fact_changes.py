@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 
 import pytest
-from console.fact_pages import DAY_MS, HERE, MINUTE_MS, add, history_of, listed, local, page_of
+from console.fact_pages import (
+    DAY_MS,
+    HERE,
+    LIST,
+    MINUTE_MS,
+    add,
+    history_of,
+    listed,
+    local,
+    page_of,
+)
 from console.reader import Reader, words_of
 
 from remembrancer.memory.facts.listing import TIMELINE_MAX
@@ -179,7 +189,7 @@ def test_invalid_times_change_nothing_and_stay_in_the_form(
 
 def test_fact_is_pinned_and_unpinned_from_the_list(owner: Reader) -> None:
     fact = add(owner, "Ada sails.")
-    form = {"fact_id": fact["fact_id"], "back": f"{HERE}?status=all"}
+    form = {"fact_id": fact["fact_id"], "back": f"{LIST}&status=all"}
     pinned = owner.send(f"{HERE}/state", **form, do="pin")
     is_pinned = listed(owner)[0]["pinned"]
     owner.followed(owner.send(f"{HERE}/state", **form, do="unpin"))
@@ -193,7 +203,7 @@ def test_form_leads_back_only_to_pages_of_the_console(owner: Reader) -> None:
     fact = add(owner, "Ada sails.")
     form = {"fact_id": fact["fact_id"], "back": "//evil.example/", "do": "pin"}
 
-    assert owner.send(f"{HERE}/state", **form).headers["location"].startswith(f"{HERE}?fact_id=")
+    assert owner.send(f"{HERE}/state", **form).headers["location"].startswith(f"{LIST}&fact_id=")
 
 
 def test_fact_ends_now_and_can_be_opened_again(owner: Reader, clock: FrozenClock) -> None:
@@ -244,7 +254,7 @@ def test_deleted_fact_is_erased_and_its_timeline_stays_whole(owner: Reader) -> N
     history = history_of(page_of(owner, new["fact_id"]))
 
     assert "The fact is deleted; its text is erased." in page
-    assert "snores" not in owner.get(f"{HERE}?status=all").text
+    assert "snores" not in owner.get(f"{LIST}&status=all").text
     assert ["Text erased" in entry for entry in history] == [True, False]
     removed = page_of(owner, old["fact_id"])
     assert not re.search(r'action="/console/facts/', removed)

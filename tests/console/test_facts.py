@@ -1,16 +1,18 @@
-"""The list of a user's facts: filters, paging, the form to add one; access; a real browser."""
+"""Facts and wishes in the memory page: the list, the form to add one; access; a real browser."""
 
 from __future__ import annotations
 
 import re
 from html import unescape
+from typing import Any
 
 import pytest
-from console.fact_pages import DAY_MS, FACTS, HERE, add, listed, local
+from console.fact_pages import DAY_MS, FACTS, HERE, LIST, add, listed, local, page_of
 from console.reader import Reader, words_of
 from console.window import Site
 from playwright.sync_api import expect
 
+from remembrancer.console.memory import LISTED
 from remembrancer.protocol.limits import CRITICAL_CHARACTERS_MAX
 from remembrancer.protocol.text import rfc3339
 from remembrancer.testing import FrozenClock
@@ -18,20 +20,26 @@ from remembrancer.testing import FrozenClock
 # The list.
 
 
+def listed_all(reader: Reader) -> list[Any]:
+    """Return facts and wishes over HTTP."""
+    answer = reader.http.get(FACTS, params={"which": "all"}).raise_for_status().json()
+    return list(answer["facts"])
+
+
 def test_facts_are_listed_newest_first_with_times_writer_and_turn(
     owner: Reader, clock: FrozenClock
 ) -> None:
     saved = owner.http.remember("q", "r", critical="Ada sails.", occurred_at="2025-03-01T09:30:00Z")
     add(owner, "Ada sings.", pinned=True, expires_at=rfc3339(clock() + DAY_MS))
-    page = owner.get(HERE).text
-    page_text = words_of(page)
+    page_text = words_of(owner.get(LIST).text)
+    sings, sails = (page_of(owner, fact["fact_id"]) for fact in listed(owner))
 
-    assert page_text.index("Ada sings.") < page_text.index("Ada sails.")
-    assert "since 2025-03-01 09:30" in page_text
-    assert f"event_id={saved['event_id']}" in page
-    assert f"erased at {rfc3339(clock() + DAY_MS)[:16].replace('T', ' ')}" in page_text
-    assert page_text.count("current pinned since") == 1
-    assert f"key “{listed(owner)[0]['written_by']}”" in page_text
+    assert page_text.index("Ada sings. Fact") < page_text.index("Ada sails. Fact 2025-03-01 09:30")
+    assert page_text.count("pinned") == 1
+    assert "since 2025-03-01 09:30" in words_of(sails)
+    assert f"event_id={saved['event_id']}" in sails
+    assert f"erased at {rfc3339(clock() + DAY_MS)[:16].replace('T', ' ')}" in words_of(sings)
+    assert f"Written by {listed(owner)[0]['written_by']}" in words_of(sings)
 
 
 @pytest.mark.parametrize("status", ["current", "superseded", "expired", "removed", "all"])
@@ -48,7 +56,7 @@ def test_status_filter_shows_only_facts_with_that_status(
     )
     erased = add(owner, "Ada snores.")
     owner.http.delete(f"{FACTS}/{erased['fact_id']}").raise_for_status()
-    page_text = words_of(owner.get(f"{HERE}?status={status}").text)
+    page_text = words_of(owner.get(f"{LIST}&status={status}").text)
 
     phrases = {
         "current": "Livorno",
@@ -62,13 +70,13 @@ def test_status_filter_shows_only_facts_with_that_status(
 
 
 def test_long_list_is_paginated_and_keeps_user_and_status(owner: Reader) -> None:
-    for n in range(26):
+    for n in range(LISTED + 1):
         add(owner, f"Number {n}.", user_id="ada")
-    page = owner.get(f"{HERE}?user_id=ada&status=all").text
-    [older] = re.findall(r'href="([^"]*below=[^"]*)"', page)
+    page = owner.get(f"{LIST}&user_id=ada&status=all").text
+    [older] = re.findall(r'href="([^"]*behind=[^"]*)"', page)
     next_page = owner.get(unescape(older)).text
 
-    assert "Number 25." in page
+    assert f"Number {LISTED}." in page
     assert "Number 0." not in page
     assert "Number 0." in next_page
     assert "user_id=ada" in older
@@ -79,18 +87,17 @@ def test_instruction_is_marked_with_its_condition(owner: Reader) -> None:
     add(owner, "When I ask about ferries, always name the pier.")
     add(owner, "Never call before nine.")
     add(owner, "The car is 4.62 m long.")
-    page_text = words_of(owner.get(HERE).text)
-    alone = owner.get(f"{HERE}?which=instructions").text
+    wishes = words_of(owner.get("/console/memory?kind=wish").text)
+    panels = [words_of(page_of(owner, fact["fact_id"])) for fact in listed_all(owner)]
 
-    assert page_text.count("Instruction applies") == alone.count("Instruction</span>") == 2
-    assert "4.62" not in alone
-    assert "Instruction applies: When I ask about ferries" in page_text
-    assert "Instruction applies always" in page_text
+    assert (wishes.count("Wish 20"), "4.62" in wishes) == (2, False)
+    assert sum("Instruction applies: When I ask about ferries" in one for one in panels) == 1
+    assert sum("Instruction applies always" in one for one in panels) == 1
 
 
-@pytest.mark.parametrize("query", ["status=lost", "below=x", "below=0", "user_id=" + "x" * 300])
+@pytest.mark.parametrize("query", ["status=lost", "behind=x", "behind=0", "user_id=" + "x" * 300])
 def test_invalid_filter_is_rejected(owner: Reader, query: str) -> None:
-    assert owner.get(f"{HERE}?{query}").status_code == 422
+    assert owner.get(f"{LIST}&{query}").status_code == 422
 
 
 # Add.
@@ -180,8 +187,8 @@ def test_text_of_the_greatest_length_fits_the_form(owner: Reader) -> None:
 def test_a_wish_is_moved_between_projects_and_the_person(owner: Reader) -> None:
     """specification.md#search-project-own."""
     fact = add(owner, "Use pnpm, not npm.", metadata={"project": "shelf", "team": "core"})
-    page, form = f"{HERE}?fact_id={fact['fact_id']}", {"fact_id": fact["fact_id"]}
-    assert "project shelf" in words_of(owner.get(page).text)
+    form = {"fact_id": fact["fact_id"]}
+    assert "project shelf" in words_of(page_of(owner, fact["fact_id"]))
 
     metadata = []
     for name in ("tide", " "):
@@ -200,7 +207,7 @@ def test_a_wish_is_moved_between_projects_and_the_person(owner: Reader) -> None:
 def test_page_of_a_fact_says_who_it_comes_from(owner: Reader) -> None:
     fact_id = add(owner, "The shed is red.", source="tool")["fact_id"]
 
-    assert "Source tool" in words_of(owner.get(f"{HERE}?fact_id={fact_id}").text)
+    assert "Source tool" in words_of(page_of(owner, fact_id))
 
 
 @pytest.mark.parametrize("form", ["wording", "times", "project", "state", "remove"])
@@ -219,14 +226,15 @@ def test_fact_is_added_reworded_traced_and_deleted_in_a_browser(site: Site, scri
     with site.window(
         "owner", viewport={"width": 390, "height": 844}, java_script_enabled=scripts
     ) as page:
-        page.goto(HERE)
+        page.goto(LIST)
         page.get_by_text("Add a fact", exact=True).click()
         page.get_by_label("Fact about owner").fill("Ada lives in Genoa.")
         page.get_by_label("Holds from").fill("2025-03-01T09:30")
         page.get_by_role("button", name="Add fact").click()
         expect(page.get_by_role("status")).to_contain_text("The fact is stored.")
 
-        page.get_by_role("link", name="Change, history").click()
+        page.get_by_role("link", name="Ada lives in Genoa.").click()
+        page.get_by_text("Correct", exact=True).click()
         page.get_by_label("New wording").fill("Ada lives in Livorno.")
         page.get_by_role("button", name="Change wording").click()
         history = page.get_by_role("list", name="History").get_by_role("listitem")
@@ -239,6 +247,7 @@ def test_fact_is_added_reworded_traced_and_deleted_in_a_browser(site: Site, scri
 
         page.get_by_role("button", name="Pin").click()
         expect(page.get_by_role("button", name="Unpin")).to_be_visible()
+        page.get_by_text("Times", exact=True).click()
         page.get_by_label("Holds until").fill("2035-01-01T00:00:00")
         page.get_by_role("button", name="Change times").click()
         expect(page.get_by_text("until 2035-01-01 00:00").first).to_be_visible()

@@ -48,9 +48,9 @@ class TestEveryPage:
 
         assert page.status_code == 200
         assert len(re.findall(r"<h1\b", page.text)) == 1
-        assert re.findall(r'<a href="([^"]+)" aria-current="page">', page.text) == [
-            layout.section_of(path)
-        ]
+        assert layout.section_of(path) in re.findall(
+            r'<a href="([^"]+)" aria-current="(?:page|true)">', page.text
+        )
         assert '<a class="skip" href="#main">' in page.text
         assert '<main id="main"' in page.text
         assert len(page.content) < 60_000  # long tables must be paginated
@@ -81,30 +81,36 @@ class TestEveryPage:
 
 
 EMPTY = {
+    "/console": "Waiting for the first turn",
     "/console/audit": "No entries yet",
+    "/console/connect": "remembrancer install claude-code",
     "/console/cubes": "No lessons yet",
-    "/console/facts": "No current facts",
     "/console/feedback": "No open reports",
     "/console/files": "Ask a connected agent for a file",
-    "/console/map": "No profile yet",
+    "/console/knows": "Write down a fact",
     "/console/memory": "No turns of owner yet",
+    "/console/memory?kind=fact": "No current facts",
+    "/console/memory?kind=session": "Import your chats",
+    "/console/memory?kind=summary": "No summaries yet",
+    "/console/memory?kind=wish": "No wishes yet",
     "/console/permissions": "No grants in force",
-    "/console/searches": 'href="/console/import"',
-    "/console/sessions": "Import your chats",
+    "/console/searches": "No searches yet",
+    "/console/searches?order=missed": "Nothing missed",
     "/console/teams": "No teams yet",
-    "/console/timeline": 'href="/console/import"',
     "/console/usage": "No usage yet",
     "/console/users": 'href="/console/import"',
-    "/profile": "REMEMBRANCER_KEY=sk_...",
+    "/profile": "No keys yet",
 }
 
 
 def test_page_without_data_says_how_to_begin(owner: Reader) -> None:
-    """None shows a command, which a reader of the page may have no shell for."""
+    """Only Home and Connect show commands."""
     pages_of = {path: owner.get(path).text for path in EMPTY}
 
     assert {path for path, text in EMPTY.items() if text not in pages_of[path]} == set()
-    assert [path for path, page in pages_of.items() if "curl" in page] == ["/profile"]
+    assert [path for path, page in pages_of.items() if "sk_..." in page] == [
+        "/console", "/console/connect",
+    ]  # fmt: skip
 
 
 def test_browser_takes_the_turns_of_its_account(app: Starlette, owner: Reader) -> None:
@@ -312,10 +318,55 @@ def test_history_restore_request_gets_the_whole_page(owner: Reader) -> None:
     assert "<html" in answer.text
 
 
-def test_navigation_lists_exactly_the_existing_pages(owner: Reader) -> None:
-    assert re.findall(r'<li><a href="(/[a-z/-]+)"', owner.get("/console").text.split("</nav>")[0]) == [
-        *(section.path for section in layout.SECTIONS if section.path in EVERY_PAGE), "/docs",
+def test_menu_has_eight_entries_and_every_page_is_one_or_a_tab_of_one(owner: Reader) -> None:
+    menu = owner.get("/console").text.split('<nav aria-label="Console">')[1].split("</nav>")[0]
+    entries = re.findall(r'<li><a href="([^"]+)"[^>]*>([^<]+)</a>', menu)
+    tabs = [path for path, _ in entries]
+    for path, _ in entries:
+        tabs += re.findall(r'<a href="(/[a-z/-]+)"', _tabs(owner.get(path).text))
+
+    assert [name for _, name in entries] == [
+        "Home", "Memory", "Knows", "Lessons", "Searches", "Connect", "Tools", "Admin",
     ]  # fmt: skip
+    assert {*tabs, "/console/go"} == set(EVERY_PAGE)
+
+
+def _tabs(page: str) -> str:
+    main = page.split('<main id="main"')[1]
+    return main.split("</nav>")[0] if '<nav class="tabs"' in main.split("<h1")[0] else ""
+
+
+class TestChosenUser:
+    """The user is chosen once, at the top, and kept (specification.md#console-user)."""
+
+    def test_choice_is_kept_on_all_pages_of_the_session(self, owner: Reader) -> None:
+        for user_id in ("owner", "mia"):
+            owner.http.remember("q", f"of {user_id}", user_id=user_id)
+        owner.get("/console/memory?user_id=mia")
+
+        for path in ("/console/memory", "/console/knows", "/console/usage"):
+            assert "<option selected>mia</option>" in owner.get(path).text
+        assert "of mia" in owner.get("/console/memory").text
+        assert "of owner" in owner.get("/console/memory?user_id=owner").text
+        assert "<option selected>owner</option>" in owner.get("/console/knows").text
+
+    def test_choice_of_another_session_or_an_erased_user_is_ignored(
+        self, owner: Reader, ada: Reader
+    ) -> None:
+        owner.http.remember("q", "r", user_id="mia")
+        owner.get("/console/memory?user_id=mia")
+        ada.cookies["user"] = owner.cookies["user"]
+        owner.send("/console/memory/forget", user_id="mia", sure="yes", confirm="mia")
+
+        for reader in (ada, owner):
+            page = reader.get("/console/memory").text
+            assert f"<option selected>{reader.caller.account_name}</option>" in page
+            assert "mia" not in page.split("<main")[1].split("told")[1][20:]
+
+    def test_field_of_another_meaning_does_not_break_a_page(self, owner: Reader) -> None:
+        answer = owner.send("/profile/keys", label="x", user_id="u" * 300)
+
+        assert (answer.status_code, "1 to 256 characters" in answer.text) == (422, True)
 
 
 def test_unknown_address_is_answered_with_a_page(owner: Reader) -> None:

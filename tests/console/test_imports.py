@@ -85,7 +85,7 @@ def test_import_for_a_user_stores_there(owner: Reader) -> None:
     send(owner, STORE, b'{"query": "Where?", "response": "Here."}', "chat.jsonl", user_id="mia")
 
     assert "Here." in owner.get("/console/memory?user_id=mia").text
-    assert "Here." not in owner.get("/console/memory").text
+    assert "Here." not in owner.get("/console/memory?user_id=owner").text
 
 
 def test_invalid_records_are_listed_and_left_out(owner: Reader) -> None:

@@ -87,7 +87,7 @@ def test_forms_cannot_be_sent_by_other_origins(site: Site) -> None:
             "was not sent from a page of this service"
         )
         page.goto(f"{site.address}/console")
-        expect(page.get_by_text("Signed in as an owner")).to_be_visible()
+        expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     site.watch.wrong.clear()
 
 
@@ -109,7 +109,7 @@ def test_sign_in_replaces_a_planted_session_cookie(site: Site, context: Context)
         page.get_by_label("Password, at least 12").fill("correct horse battery")
         page.get_by_label("Repeat the password").fill("correct horse battery")
         page.keyboard.press("Enter")
-        expect(page.get_by_text("Signed in as an owner")).to_be_visible()
+        expect(page.get_by_role("button", name="Sign out")).to_be_visible()
         [session] = [cookie for cookie in page.context.cookies() if cookie["name"] == "session"]
 
     assert session["value"] != "planted-by-an-attacker"

@@ -1,24 +1,20 @@
-"""Users, timeline and searches: what they show, bounded and by account."""
+"""Users, searches of several memories, and traces of searches, bounded and by account."""
 
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 from console.reader import Reader
 from console.reader import words_of as words_with_gaps
-from console.sample_year import import_year
 from service import Http
 from teams import FERRY, good, new_team
 
+from remembrancer.cli.evaluation import read_questions
 from remembrancer.console import hits
-from remembrancer.console.charts import calendar, sparkline
-from remembrancer.context import Context
-from remembrancer.protocol.text import day_of
-
-DAY_MS = 86_400_000
 
 
 def words_of(page: str) -> str:
@@ -94,7 +90,7 @@ class TestSearchOfTeams:
         assert "of 1 user and 1 team;" in text
         assert text.index("At 9:40 from Piombino") < text.index("of the team Garden, by owner")
         assert "In the shed" in text
-        assert together.count("/console/memory?event_id=") == 1  # the page of one's own turn
+        assert together.count("data-open") == 1  # the page of one's own turn
         assert "Piombino" not in owner.get(path).text
 
     def test_teams_of_others_are_not_searched(self, owner: Reader, http: Http, ada: Reader) -> None:
@@ -118,76 +114,77 @@ class TestSearchOfTeams:
         assert page.index(FERRY["response"]) < page.index("I do not know.")
 
 
-class TestTimeline:
-    def test_days_and_months_stand_at_the_time_turns_belong_to(
-        self, owner: Reader, http: Http
-    ) -> None:
-        for n in range(3):
-            write(http, "owner", f"q{n}", "r", occurred_at="2025-03-01T10:00:00Z", session_id="old")
-        write(http, "owner", "q", "r", occurred_at="2025-06-09T10:00:00Z", session_id="new")
-        text = words_of(page := owner.get("/console/timeline?year=2025").text)
-
-        assert "in 2025, by the time that turns belong to: 4 turns, busiest day 1 March" in text
-        assert text.index("June 1 turn new 1") < text.index("March 3 turns old 3")
-        assert "after=2025-02-24&amp;before=2025-03-03" in page  # its week
-        assert "01 March 2025: 3 turns" in text
-
-    def test_year_of_the_latest_turn_is_shown_first(self, owner: Reader, http: Http) -> None:
-        for year in (2023, 2025):
-            write(http, "owner", f"q{year}", "r", occurred_at=f"{year}-05-05T10:00:00Z")
-        page = owner.get("/console/timeline").text
-
-        assert "in 2025," in page
-        assert "year=2024" in page
-        assert "year=2026" not in page
-        assert "in 2023," in owner.get("/console/timeline?year=2023").text
-
-    def test_facts_stand_in_the_month_since_which_they_hold(
-        self, owner: Reader, http: Http
-    ) -> None:
-        fact = {"text": "Ada lives in Genoa.", "valid_from": "2025-04-02T00:00:00Z"}
-        assert http.post("/api/v7/memory/facts", {"user_id": "owner", **fact}).status_code == 200
-
-        text = words_of(owner.get("/console/timeline?year=2025").text)
-        assert "April 0 turns Ada lives in Genoa." in text
-
-    @pytest.mark.parametrize("year", ["0", "x", "99999", "1", "9999"])
-    def test_any_year_has_an_answer(self, owner: Reader, year: str) -> None:
-        assert owner.get(f"/console/timeline?year={year}").status_code in (200, 422)
-
-    def test_levels_of_colour_are_quarters_of_the_days(self) -> None:
-        first = day_of(0)
-        turns = dict.fromkeys(range(30), 1) | {3: 500, 4: 3, 5: 8}
-        weeks = calendar(turns, first, day_of(40 * DAY_MS)).weeks
-        days = [day for week in weeks for day in week.days]
-
-        levels = {day.turns: day.level for day in days}
-        assert (levels[0], levels[1], levels[500]) == (0, 1, 4)
-        assert len(days) == 41
-
-
 class TestSearches:
-    def test_search_is_listed_with_its_turn_and_repeats_its_message(
-        self, owner: Reader, http: Http
-    ) -> None:
-        old = http.remember("Where is the saw?", "In the shed.", session_id="old")["event_id"]
-        http.memory("saw", session_id="trip")
-        http.remember("And the saw?", "Still in the shed.", session_id="trip")
-        listed = words_of(owner.get("/console/searches").text)
-        page = owner.get("/console/searches?session_id=trip&step=1").text
+    def test_worst_search_comes_first_with_what_it_gave(self, owner: Reader, http: Http) -> None:
+        http.remember("Where is the saw?", "In the shed.", session_id="old")
+        for session_id, query in (("well", "Where is the saw?"), ("badly", "Why is the moon up?")):
+            http.memory(query, session_id=session_id)
+            http.remember(query, "I see.", session_id=session_id)
+        page = owner.get("/console/searches").text
         text = words_of(page)
 
-        assert re.search(r"And the saw\? trip owner 1 for a test step 1", listed)
-        assert "saw" not in re.sub("And the saw", "", listed)
-        assert f"event_id={old}" in page
-        assert "The message of the turn, searched again in today's memory" in text
-        assert re.search(r"ranking \d+\.\d\d", text)
+        assert text.index("Why is the moon up?") < text.index("Where is the saw?")
+        assert re.search(r"Where is the saw\? \d+ % \d+ % 1 \d+ \d+ no well", text)
+        latest = words_of(owner.get("/console/searches?order=latest").text)
+        assert latest.index("Why is the moon up?") < latest.index("Where is the saw?")
+
+    def test_trace_shows_what_the_agent_got_then_and_would_get_now(
+        self, owner: Reader, http: Http
+    ) -> None:
+        """Without the turn itself, which was not stored yet."""
+        old = http.remember("Where is the saw?", "In the shed.", session_id="old")["event_id"]
+        http.memory("saw", session_id="trip")
+        own = http.remember("And the saw?", "Still in the shed.", session_id="trip")["event_id"]
+        new = http.remember("The saw again", "Giulia has the saw.", session_id="new")["event_id"]
+        page = owner.get("/console/searches?session_id=trip&step=1").text
+        then, now = page.split('id="then"')[1].split('id="now"')
+        now = now.split("</section>")[0]
+
+        assert [one in then for one in (old, own, new)] == [True, False, False]
+        assert [one in now for one in (old, own, new)] == [True, False, True]
+        assert "only here" in now
+        assert "only here" not in then
+
+    def test_this_was_wrong_writes_a_line_for_evaluate(
+        self, owner: Reader, http: Http, tmp_path: Path
+    ) -> None:
+        http.memory("saw", session_id="trip")
+        http.remember("And the saw?", "Still in the shed.", session_id="trip")
+        page = owner.get("/console/searches?session_id=trip&step=1&expected=In+the+shed.").text
+        [line] = re.findall(r'<pre id="evaluate-line".*?<code>(.*?)</code>', page)
+        (tmp_path / "questions").write_text(unescape(line))
+
+        [question] = read_questions(tmp_path / "questions")
+        assert question.question == "And the saw?"
+        assert (question.expected, question.user_id) == (["In the shed."], "owner")
 
     def test_search_without_a_turn_cannot_be_repeated(self, owner: Reader, http: Http) -> None:
         http.memory("saw", session_id="trip")
         text = words_of(owner.get("/console/searches?session_id=trip&step=1").text)
 
-        assert "No turn was stored after it, so it cannot be repeated." in text
+        assert "No turn was stored after it, so its text is not known" in text
+        assert "This was wrong" not in text
+
+    def test_missed_question_is_answered_or_set_aside(self, owner: Reader, http: Http) -> None:
+        for n, query in enumerate(("Where is the key of the barn?", "Thanks a lot!")):
+            http.memory(query, session_id=f"s{n}")
+            http.remember(query, "I do not know.", session_id=f"s{n}")
+        missed = "/console/searches?order=missed"
+        assert owner.get(missed).text.count("Store the answer") == 2
+
+        form = {"user_id": "owner", "step": "1"}
+        answer = {"session_id": "s0", "do": "answer", "text": "The key of the barn is at Tom's."}
+        owner.followed(owner.send("/console/searches/review", **form, **answer))
+        assert "Thanks a lot!" in (rest := owner.get(missed).text)
+        assert "Where is the key" not in rest
+        owner.followed(
+            owner.send("/console/searches/review", **form, session_id="s1", do="dismiss")
+        )
+
+        assert "Nothing missed" in owner.get(missed).text
+        assert "100 % answered 1 of 1 searches 0 missed" in words_of(owner.get("/console").text)
+        hits = http.memory("Where is the key of the barn?", interact=False)
+        assert [fact["text"] for fact in hits["facts"]] == ["The key of the barn is at Tom's."]
 
     def test_unknown_search_is_not_found(self, owner: Reader, ada: Reader, http: Http) -> None:
         http.memory("saw", session_id="trip")
@@ -195,43 +192,11 @@ class TestSearches:
         assert owner.get("/console/searches?session_id=trip&step=9").status_code == 404
         hidden = ada.get("/console/searches?session_id=trip&step=1&user_id=owner")
         assert hidden.status_code == 404
-
-
-class TestOverview:
-    def test_recent_turns_stand_with_what_was_recalled(self, owner: Reader, http: Http) -> None:
-        http.remember("Where is the saw?", "In the shed.", session_id="old")
-        http.memory("saw", session_id="trip")
-        http.remember("And the saw?", "Found it.", session_id="trip")
-        text = words_of(owner.get("/console").text)
-
-        assert "This week agents searched 1 time and got hits in 100 %." in text
-        assert re.search(r"trip 1 hit And the saw\? In the shed\.", text)
-
-    def test_new_and_changed_facts_of_the_week_are_told_apart(
-        self, owner: Reader, http: Http
-    ) -> None:
-        facts = "/api/v7/memory/facts"
-        first = http.post(facts, {"user_id": "mia", "text": "Mia lives in Genoa."}).json()["fact"]
-        new = {"text": "Mia moved to Livorno.", "replaces": first["fact_id"]}
-        http.post(facts, {"user_id": "mia", **new})
-        http.remember("q", "r")
-        text = words_of(owner.get("/console").text)
-
-        assert "Mia moved to Livorno. before: Mia lives in Genoa." in text
-        assert "1 current fact +1 this week, 1 changed" in text
-
-    def test_imported_turns_are_charted_apart_and_owe_nothing(
-        self, owner: Reader, context: Context, tmp_path: Path
-    ) -> None:
-        import_year(context, tmp_path, turns=40)
-        text = words_of(owner.get("/console").text)
-
-        assert "40 imported" in text
-        assert "No agent took part in the protocol in this time." in text
-
-    def test_share_that_is_missing_leaves_a_gap(self) -> None:
-        line = sparkline("Turns", [1.0, 0.5, None, 0.0])
-
-        assert (len(line.lines), len(line.dots)) == (1, 2)
-        assert line.label == "Turns by day: 100 % at first, 0 % last"
-        assert sparkline("Turns", [None, None]).label == "Turns by day: no days yet"
+        review, form = "/console/searches/review", {"session_id": "trip", "do": "answer"}
+        for step in ("9", "0", "x"):
+            assert owner.send(review, **form, step=step, text="No.").status_code in (404, 422)
+        refused = ada.send(review, **form, step="1", text="No.", user_id="owner")
+        assert refused.status_code == 404
+        assert "A search that no turn followed" in owner.get("/console/searches?order=missed").text
+        for reader in (owner, ada):
+            assert reader.http.get("/api/v7/memory/facts").json()["facts"] == []

@@ -204,7 +204,8 @@ class TestStepUp:
     ) -> None:
         before = rows(context)
         form = {"label": "mine", "may": "write", "lasts": ""}
-        key, link = later.send("/profile/keys", **form), later.send("/console/invite", name="owner")
+        key = later.send("/profile/keys", **form)
+        link = later.send("/console/service/invite", name="owner")
 
         for answer in (key, link):
             assert (answer.status_code, "Enter your password" in answer.text) == (422, True)

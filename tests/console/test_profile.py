@@ -180,7 +180,7 @@ class TestSetUp:
         answer = owner.client.post(cursor["url"], json=body, headers=headers)
 
         assert answer.json()["result"]["serverInfo"]["name"] == "remembrancer"
-        words = shlex.split(pasted(page, "paste-claude-code"))
+        words = shlex.split(pasted(page, "paste-claude-mcp"))
         assert words[:5] == ["claude", "mcp", "add", "--transport", "http"]
         assert words[6:8] == ["$REMEMBRANCER_URL/mcp", "--header"]
         assert words[8:] == ["Authorization: Bearer $REMEMBRANCER_KEY"]
@@ -198,7 +198,7 @@ class TestSetUp:
         """The examples hold the account name in JSON inside shell quotes, and in a program."""
         read_as("owner")
         name = 'o\'neil "$(id)" `id` \\ \N{GRINNING FACE}'
-        page = read_as(name).get("/profile").text
+        page = read_as(name).get("/console/connect").text
         curl, python = pasted(page, "paste-curl"), pasted(page, "paste-python")
         body = subprocess.run(
             ["sh", "-c", curl.partition("\n\n")[2].replace("curl ", "printf '%s\\n' ", 1)],
@@ -338,7 +338,7 @@ def test_key_is_created_and_copied_with_the_keyboard(site: Site) -> None:
         copy = page.get_by_role("button", name="Copy the key")
         copy.focus()
         page.keyboard.press("Enter")
-        expect(page.locator(".made .copied")).to_have_text("Copied")
+        expect(page.locator(".made > .paste .copied")).to_have_text("Copied")
 
         key = page.locator("#new-key").inner_text()
         assert page.evaluate("navigator.clipboard.readText()") == key

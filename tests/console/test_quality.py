@@ -59,7 +59,7 @@ def addresses(http: Http) -> list[str]:
         "/console/sessions?session_id=this-week",
         "/console/searches?session_id=this-week&step=1",
         f"/console/memory?event_id={event_id}&look=again",
-        f"/console/facts?fact_id={facts[0]['fact_id']}",
+        f"/console/memory?kind=fact&fact_id={facts[0]['fact_id']}",
         *(f"/console/cubes?cube_id={cube['cube_id']}" for cube in cubes[:1]),
     ]
 
@@ -143,5 +143,5 @@ def test_pages_use_the_words_of_people(filled: Http, owner: Reader) -> None:
             wrong[path] = words
 
     assert wrong == {}
-    assert "Profile (L2 map)" in words_of(owner.get("/console/map").text)
+    assert "Profile (L2 map)" in words_of(owner.get("/console/knows").text)
     assert "Lessons (cubes)" in words_of(owner.get("/console/cubes").text)

@@ -205,4 +205,4 @@ def test_editor_indents_and_runs_with_the_keyboard(site: Site) -> None:
         expect(area).to_have_value("for n in range(2):\n    print(n + 40)")
         area.press("Escape")
         area.press("Tab")
-        expect(page.get_by_role("combobox")).to_be_focused()
+        expect(page.get_by_label("Mode")).to_be_focused()

@@ -20,27 +20,22 @@ def wait(reader: Reader) -> None:
     reader.context.clock.advance(1000)
 
 
-def test_sessions_are_listed_newest_first_with_counts_and_state(owner: Reader) -> None:
+def test_sessions_are_listed_newest_first_by_their_first_request(owner: Reader) -> None:
     http = owner.http
     for n in range(SESSIONS_LISTED_MAX + 1):
-        http.remember(f"q{n}", "r", session_id=f"s{n}", task_done=n == 1)
+        http.remember(f"Request {n}?", "r", session_id=f"s{n}", task_done=n == 1)
         wait(owner)
-    http.memory("q", session_id="s1")
     for n in range(15):
         http.remember(f"again {n}", "r", session_id="s1", task_done=True)
-    page = owner.get(HERE)
-    names = re.findall(
-        r'<th scope="row"><span [^>]*><a href="[^"]*" dir="auto">(s\d+)</a>', page.text
-    )
+    page = owner.followed(owner.get(HERE))
+    names = re.findall(r'<a data-open href="[^"]*">Request (\d+)\?</a>', page.text)
     [more] = re.findall(r'class="button plain" href="([^"]+)"', page.text)
     rest = owner.get(more.replace("&amp;", "&"))
 
-    assert names == ["s1", *(f"s{n}" for n in range(SESSIONS_LISTED_MAX, 1, -1))]
-    assert "s1 again 14 2026-01-01 00:00 16 1 0 summary due" in words_of(page.text)
-    assert len(re.findall(r"\bopen\b", words_of(page.text))) == SESSIONS_LISTED_MAX - 1
-    assert re.findall(
-        r'<th scope="row"><span [^>]*><a href="[^"]*" dir="auto">(s\d+)</a>', rest.text
-    ) == ["s0"]
+    assert names == ["1", *(str(n) for n in range(SESSIONS_LISTED_MAX, 1, -1))]
+    assert "Request 1? Session 2026-01-01 00:00 16 turns summary due" in words_of(page.text)
+    assert words_of(page.text).count("task open") == SESSIONS_LISTED_MAX - 1
+    assert re.findall(r'<a data-open href="[^"]*">Request (\d+)\?</a>', rest.text) == ["0"]
 
 
 def test_session_page_is_a_timeline_of_its_events(owner: Reader) -> None:
@@ -111,7 +106,7 @@ def test_session_of_another_account_returns_404(owner: Reader, ada: Reader) -> N
     for user_id in ("ada", "owner"):
         assert ada.get(f"{HERE}?user_id={user_id}&session_id=concealed").status_code == 404
     assert owner.get(f"{HERE}?session_id=none").status_code == 404
-    assert owner.get(f"{HERE}?behind=none").status_code == 422
+    assert owner.get("/console/memory?kind=session&behind=none").status_code == 422
 
 
 def test_a_button_ends_the_open_task_of_a_session(owner: Reader) -> None:

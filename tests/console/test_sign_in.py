@@ -127,7 +127,10 @@ def test_name_and_password_sign_in(owner: Browser, browser: Browser) -> None:
     answer = browser.send("/console/sign-in", name="owner", password=GOOD)
 
     assert (answer.status, answer.headers["location"]) == (303, "/console")
-    assert '<span class="name" title="owner">' in browser.get("/console").text
+    assert (
+        '<span class="name" title="Signed in as owner, an owner of this service">'
+        in browser.get("/console").text
+    )
     assert browser.get("/console/sign-in").headers["location"] == "/console"
 
 
@@ -297,13 +300,13 @@ def test_signing_in_again_replaces_the_session(owner: Browser) -> None:
 
 def test_invitation_link_signs_the_invited_user_in(owner: Browser) -> None:
     """The owner invites people with a link (specification.md#console-sign-in)."""
-    page = owner.send("/console/invite", form_token=owner.form_token(), name="ada <b>")
+    page = owner.send("/console/service/invite", form_token=owner.form_token(), name="ada <b>")
     [token] = re.findall(
         rf"http://127\.0\.0\.1:{owner.port}/console/password\?token=([\w-]+)", page.text
     )
     text = accept_invitation(owner.port, token).get("/console").text
 
-    assert '<span class="name" title="ada &lt;b&gt;">' in text
+    assert '<span class="name" title="Signed in as ada &lt;b&gt;">' in text
     assert "Invite" not in text
 
 
@@ -312,7 +315,7 @@ def test_invitations_can_be_created_on_the_command_line(browser: Browser, folder
     ada = accept_invitation(browser.port, link.partition("=")[2])
 
     assert re.fullmatch(r"http://127\.0\.0\.1:8460/console/password\?token=[\w-]{43}", link)
-    assert '<span class="name" title="ada">' in ada.get("/console").text
+    assert '<span class="name" title="Signed in as ada' in ada.get("/console").text
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_texts_of_users_have_their_own_direction(http: Http, owner: Reader) -> N
         f"/console/searches?session_id={HEBREW}&step=1",
         f"/console/teams?team={turn['team']}",
         *(f"/console/memory?event_id={hit['event_id']}&look=again" for hit in hits["hits"][:1]),
-        *(f"/console/facts?fact_id={fact['fact_id']}" for fact in facts[:1]),
+        *(f"/console/memory?kind=fact&fact_id={fact['fact_id']}" for fact in facts[:1]),
         *(f"/console/cubes?cube_id={cube['cube_id']}" for cube in hits["shared_cubes"][:1]),
     ]
     wrong, visited = {}, 0

@@ -68,7 +68,10 @@ def test_every_count_is_a_bar_in_the_chart_and_a_cell_in_the_table(
 
     assert len(result.bars) == sum(count > 0 for count in first[:most] + second[:most])
     assert all(
-        bar.x >= 0 and bar.x + bar.width <= WIDTH and bar.y >= -1 and bar.y + bar.height <= HEIGHT
+        bar["x"] >= 0
+        and bar["x"] + bar["width"] <= WIDTH
+        and bar["y"] >= -1
+        and bar["y"] + bar["height"] <= HEIGHT
         for bar in result.bars
     )
     assert result.totals == [sum(first[:most]), sum(second[:most])]
@@ -80,7 +83,7 @@ def test_every_count_is_a_bar_in_the_chart_and_a_cell_in_the_table(
 def test_days_of_a_chart_are_labelled_back_from_the_last_one() -> None:
     days = [date(2026, 1, 1) + timedelta(days=n) for n in range(30)]
     result = chart("Tokens", [("read", [1] * 30)], days)
-    places = {bar.label[:10]: bar.x for bar in result.bars}
+    places = {bar["label"][:10]: bar["x"] for bar in result.bars}
 
     assert [name for _, name in result.days] == ["02 Jan", "09 Jan", "16 Jan", "23 Jan", "30 Jan"]
     assert abs(result.days[1][0] - places["09 January"]) <= 1

@@ -62,7 +62,7 @@ class Watch:
 
     def check(self) -> None:
         """Raise AssertionError if an error occurred."""
-        assert self.wrong == []
+        assert self.wrong == [], self.wrong
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):

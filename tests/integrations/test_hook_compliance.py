@@ -86,7 +86,7 @@ def test_newcomer_with_hooks_sees_at_least_95_percent(
     """Every figure counts what was due for hooks (specification.md#compliance-due)."""
     first_day(agent, owner)
     browser = Reader(TestClient(owner.client.app, base_url=ORIGIN), context)
-    for address in ("/console", "/console/sessions?user_id=owner&session_id=day-1"):
+    for address in ("/console/service", "/console/sessions?user_id=owner&session_id=day-1"):
         page = browser.get(address).text
         rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td>(.*?)</td>', page))
         assert "not due" in rows["Replied with a receipt"]

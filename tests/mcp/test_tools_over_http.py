@@ -247,7 +247,7 @@ def test_search_and_fetch_match_chatgpt_connectors(key: str, port: int) -> None:
 
     event_id, results, whole = run(port, key, work)
 
-    page = f"http://127.0.0.1:{port}/console/memory/event?event_id={event_id}"
+    page = f"http://127.0.0.1:{port}/console/memory?event_id={event_id}"
     assert results == {"results": [{"id": event_id, "title": "travel", "url": page}]}
     assert (whole["id"], whole["title"], whole["url"]) == (event_id, "travel", page)
     assert event_ids(whole["text"]) == [event_id]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from memory.asking import Memory
 
 from remembrancer.accounts import PinnedToOtherUser
-from remembrancer.memory.history import activity
 from remembrancer.memory.history.activity import (
+    SearchUnknown,
     active_users,
-    day_counts,
+    count_searches,
     list_searches,
-    searches_by_day,
+    review_search,
+    turns_by_day,
 )
 from remembrancer.memory.history.forget import forget
 from remembrancer.protocol.forget import Forget
@@ -44,19 +46,18 @@ def test_pinned_key_sees_its_own_user_alone(memory: Memory) -> None:
     with pytest.raises(PinnedToOtherUser):
         list_searches(memory.context, caller, user_id="ada")
     with pytest.raises(PinnedToOtherUser):
-        day_counts(memory.context, caller, "ada", low_ms=0, high_ms=1)
+        turns_by_day(memory.context, caller, "ada")
 
 
-def test_counts_of_days_say_when_only_the_latest_turns_count(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(activity, "COUNTED_TURNS_MAX", 2)
-    for n in range(3):
-        memory.tell(f"q{n}", "r")
+def test_turns_are_counted_by_the_day_they_belong_to(memory: Memory) -> None:
+    for n, day in enumerate(("2025-03-01", "2025-03-01", "1969-12-31", "2025-06-09")):
+        memory.tell(f"q{n}", f"r{n}", occurred_at=f"{day}T10:00:00Z")
+    memory.of("bob").tell("q", "r", occurred_at="2024-01-01T10:00:00Z")
 
-    counts = day_counts(memory.context, memory.caller, "ada", low_ms=0, high_ms=1 << 50)
+    counts = turns_by_day(memory.context, memory.caller, "ada")
 
-    assert (sum(counts.turns.values()), counts.is_cut) == (2, True)
+    assert counts[date(2025, 3, 1)] == 2
+    assert sum(counts.values()) == 4
 
 
 def test_searches_are_paged_without_gaps_and_end_after_thirty_days(memory: Memory) -> None:
@@ -76,14 +77,34 @@ def test_searches_are_paged_without_gaps_and_end_after_thirty_days(memory: Memor
     assert names == ["s4", "s3", "s2", "s1", "s0"]
 
 
-def test_searches_and_duties_are_counted_by_day(memory: Memory) -> None:
-    memory.ask("q", interact=True)
-    memory.tell("q", "r")
-    clock_of(memory).advance(DAY_MS)
-    memory.ask("q", interact=True)
-    memory.ask("q", interact=True)
+def test_search_records_what_it_gave(memory: Memory) -> None:
+    """specification.md#console-searches."""
+    memory.tell("Where is the saw?", "In the shed.", session_id="old")
+    answer = memory.ask("Where is the saw?", interact=True, session_id="s")
+    memory.tell("Where is the saw?", "In the shed (ref: e_x).", session_id="s")
 
-    yesterday, today = searches_by_day(memory.context, memory.caller, days=2)
+    [trace], _ = list_searches(memory.context, memory.caller)
 
-    assert (yesterday.searches, yesterday.turns_due, yesterday.remembered) == (1, 1, 1)
-    assert (today.searches, today.answered, today.turns_due, today.remembered) == (2, 2, 1, 0)
+    assert (trace.answerable, trace.best) == (answer.answerable, answer.hits[0].score)
+    assert [(one.event_id, one.score, one.response) for one in trace.got] == [
+        (hit.event_id, hit.score, hit.response) for hit in answer.hits
+    ]
+    assert (trace.tokens, trace.ms is not None and trace.ms > 0) == (7, True)
+    assert trace.turn is not None
+    assert trace.turn.cites
+
+
+def test_week_counts_questions_answered_then_or_since(memory: Memory) -> None:
+    """Answered and missed are all of them (specification.md#console-answered)."""
+    since_ms = memory.context.clock()
+    for session_id in ("answered", "dismissed", "missed"):
+        memory.ask("Where is the saw?", interact=True, session_id=session_id)
+    for session_id, review in (("answered", 1), ("dismissed", 2)):
+        review_search(memory.context, memory.caller, "ada", session_id, 1, review)
+
+    missed, _ = list_searches(memory.context, memory.caller, missed=True)
+
+    assert count_searches(memory.context, memory.caller, since_ms=since_ms) == (2, 1)
+    assert [one.session_id for one in missed] == ["missed"]
+    with pytest.raises(SearchUnknown):
+        review_search(memory.context, memory.caller, "ada", "missed", 2, 1)

@@ -123,6 +123,7 @@ class TestSteps:
                 lambda tx: search_space(tx, "ada", "s", counts=True), account_id=account_id
             ),
             answer=memory.ask("a"),
+            ms=1.0,
         )
 
         (first, first_duties), (second, duties) = (

@@ -41,7 +41,7 @@ NO_TEXT = {
     ),
     "an identifier that the service made": (
         "cubes.cube_id events.event_id facts.fact_id feedback.feedback_id grants.grant_id "
-        "sessions.open_task sessions.tasks_shown "
+        "sessions.open_task sessions.tasks_shown steps.got "
         "allowed_checks.grant_id summaries.l1_id team_invitations.invitation_id "
         "team_members.member_id"
     ),

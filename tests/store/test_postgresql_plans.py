@@ -48,7 +48,7 @@ STATEMENTS = (  # by file: queries of each search and turn on tables that grow w
     "memory/memory.sql space_of", "memory/memory.sql index_rows", "memory/memory.sql hits", "memory/memory.sql session_of",
     "memory/memory.sql open_tasks", "memory/searches.sql count_search", "memory/memory.sql note_hits",
     "memory/memory.sql same_turn", "memory/write/turns.sql begin_turn", "memory/memory.sql event_by_id", "memory/memory.sql note_remembered",
-    "memory/history/browse.sql turns", "memory/history/browse.sql newest_events", "memory/history/browse.sql sessions", "agent/second_look.sql cited_event",
+    "memory/history/browse.sql turns", "memory/history/browse.sql sessions", "agent/second_look.sql cited_event",
     "agent/second_look.sql turn_of_reply", "accounts/idempotency.sql answer_of",
     "memory/searches.sql search_space", "memory/memory.sql session_state",
     "memory/links.sql related", "memory/links.sql newest_messages",

@@ -24,7 +24,7 @@ from ..server.app import make_app
 from ..server.run import uvicorn_server
 from ..settings import Settings
 
-CONVERSATION = Path(__file__).with_name("conversation.jsonl")
+CONVERSATION = Path(__file__).parent.parent / "memory" / "exchange" / "sample.jsonl"
 HITS = 2  # for each question
 WIDTH = 100
 _LANGUAGES = "six sessions over seven weeks, four in English, one in German, one in Japanese"

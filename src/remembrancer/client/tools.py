@@ -270,7 +270,7 @@ def one_request(
 
 TITLE_CHARACTERS_MAX = 80
 CONNECTOR_HITS = 10  # results of the tool `search`
-EVENT_PAGE = "/console/memory/event?event_id="
+EVENT_PAGE = "/console/memory?event_id="
 
 
 def call_tool(

@@ -28,7 +28,9 @@ _FIELDS_MAX = 40
 _THEME_SECONDS = 400 * 86_400  # the longest lifetime that browsers allow
 _NOTICE_SECONDS = 60
 # Parameters of a page that an export of its table leaves out: the export has all pages.
-_NOT_EXPORTED = frozenset({"table", "format", "behind", "below", "before_id", "until", "verify"})
+_NOT_EXPORTED = frozenset(
+    {"table", "format", "behind", "below", "before_id", "until", "verify", "event_id", "fact_id"}
+)
 _BOUNDARY = re.compile(r"boundary=(?:\"([^\"]{1,200})\"|([\x21-\x7e]{1,200}))", re.IGNORECASE)
 _PART_NAME = re.compile(rb'[;\s]name="([^"]{0,200})"', re.IGNORECASE)
 _PART_FILE = re.compile(rb'filename="([^"\r\n]{0,1000})"', re.IGNORECASE)
@@ -65,6 +67,7 @@ class BrowserRequest:
     upload: Upload | None = None  # the file of a form of a page that takes one
     cancellation: Cancellation | None = None  # of the request's programs, if it may run any
     _session: BrowserSession | None = None
+    _users: layout.UserChoice | None = None
 
     @property
     def context(self) -> Context:
@@ -144,10 +147,31 @@ class BrowserRequest:
             key_id=NO_KEY,
         )
 
+    @property
+    def users(self) -> layout.UserChoice:
+        """Users to choose from, and the one whose memory the pages show.
+
+        `user_id` of the request chooses one; the browser keeps the choice for the session. Raises
+        like `caller`, and InvalidRequest.
+        """
+        if self._users is None:
+            kept = layout.unseal(self.request.cookies.get(self._cookie("user"), ""), self.token)
+            values = self.form or self.request.query_params
+            self._users = layout.users(*self.arguments, values, kept)
+        return self._users
+
+    def _offered_users(self) -> layout.UserChoice:
+        try:
+            return self.users
+        except InvalidRequest:  # a field of another meaning, which its own form rejects
+            return layout.users(*self.arguments, {})
+
     def page(self, template: str, *, status: int = 200, **values: object) -> Response:
         """Render a page. `session` defaults to the session of this browser."""
         if "session" not in values:
             values["session"] = self.find_session()
+            if values["session"]:
+                values["users"] = self._offered_users()
         session = values["session"]
         notice = layout.unseal(self.request.cookies.get(self._cookie("notice"), ""), self.token)
         is_owner = isinstance(session, BrowserSession) and session.is_owner
@@ -160,6 +184,9 @@ class BrowserRequest:
         )
         if self._cookie("notice") in self.request.cookies:
             self._set_cookie(response, "notice", "", seconds=0)
+        if self._users and "user_id" in self.request.query_params:
+            kept = layout.seal(self._users.chosen, self.token)
+            self._set_cookie(response, "user", kept, seconds=sessions.LIFETIME_MS // 1000)
         return response
 
     def fragment(self, template: str, *, status: int = 200, **values: object) -> Response:

@@ -87,7 +87,6 @@ def _one(
         uses=USES,
         signals=SIGNALS,
         error=error,
-        users=layout.users(*browser.arguments, browser.form or browser.request.query_params),
         reason=browser.form.get("reason", ""),
     )
 

@@ -25,25 +25,20 @@ from ..files.files import list_files
 from ..http.dispatch import ThreadPool
 from ..memory.facts.listing import fact_timeline, list_facts
 from ..memory.history import activity, browse
-from ..memory.history.browse import list_events
-from ..memory.recall.explain import explain
 from ..memory.summaries.maps import map_history
 from ..permissions.audit import AuditFilter, search_audit
 from ..permissions.grants import list_grants
 from ..protocol import limits
 from ..protocol.cubes import CubeStatus
 from ..protocol.errors import InvalidRequest
-from ..protocol.facts import FactsQuery
 from ..protocol.feedback import FeedbackQuery
 from ..protocol.line import CubeKind
-from ..protocol.memory import EventsQuery
 from ..protocol.permissions import GrantsQuery
 from ..protocol.text import rfc3339
 from . import layout, users
 from .browser_session import BrowserRequest, Page
-from .hits import search_scope
 from .layout import parse_filters
-from .memory import search_fields, search_query
+from .memory import events_query, facts_query, search, search_fields
 
 PATH = "/console/export"
 SEARCHES_PAGE = 100
@@ -157,64 +152,34 @@ def _plain_item(name: str, value: Any) -> tuple[str, Any]:
     return name, _plain(value)
 
 
-def _chosen_user(browser: BrowserRequest) -> str:
-    """Return the user whose data the page shows."""
-    params = browser.request.query_params
-    return layout.users(*browser.arguments, params).chosen
-
-
 def _turns(browser: BrowserRequest, position: Any) -> ItemsPage:
-    """Return whole turns: of a session in order, else newest first, of a period or flagged."""
-    params, context, caller = browser.request.query_params, browser.context, browser.caller()
-    user_id = _chosen_user(browser)
+    """Return whole turns: of a session in order, else newest first, or flagged."""
+    params, user_id = browser.request.query_params, browser.users.chosen
     if params.get("noticed") == "yes":
-        return browse.list_flagged(context, caller, user_id, behind=position)
-    session_id = layout.identifier(params, "session_id") or None
-    query = EventsQuery(
-        user_id=user_id,
-        session_id=session_id,
-        after=layout.parse_day(params, "after"),
-        before=layout.parse_day(params, "before"),
-        order="oldest" if session_id else "newest",
-        limit=limits.EVENTS_PAGE_MAX,
-        cursor=position,
-    )
-    page = list_events(context, caller, query)
-    return page.events, page.next
+        return browse.list_flagged(*browser.arguments, user_id, below=position)
+    fields = search_fields(params)
+    order = "oldest" if fields["session_id"] else "newest"
+    page = {"order": order, "limit": limits.EVENTS_PAGE_MAX, "cursor": position}
+    listed = browse.list_events(*browser.arguments, events_query(fields, user_id, **page))
+    return listed.events, listed.next
 
 
 def _hits(browser: BrowserRequest, _: Any) -> ItemsPage:
-    params = browser.request.query_params
-    fields = search_fields(params)
-    rows: list[dict[str, Any]] = []
-    scope = search_scope(browser, _chosen_user(browser), params)
-    for memory in scope.memories:
-        query = search_query(fields, memory.user_id)
-        place = {"user_id": memory.user_id, "team": memory.team or ""}
-        hits = explain(browser.context, memory.caller, query).hits
-        rows += [place | _row(hit, every=True) for hit in hits]
-    if len(scope.memories) > 1:  # as the page shows them
-        rows = sorted(rows, key=lambda row: -row["score"])[: fields["top_k"]]
-    return rows, None
-
-
-def _sessions(browser: BrowserRequest, position: Any) -> ItemsPage:
-    user_id = _chosen_user(browser)
-    return browse.list_sessions(*browser.arguments, user_id, behind=position)
+    fields = search_fields(browser.request.query_params) | {"user_id": browser.users.chosen}
+    views = search(browser, fields)[1]["views"]
+    return [
+        {"user_id": view.user_id, "team": view.team or ""} | _row(view.hit, every=True)
+        for view in views
+    ], None
 
 
 def _facts(browser: BrowserRequest, position: Any) -> ItemsPage:
     params = browser.request.query_params
     if fact_id := layout.identifier(params, "fact_id"):
         return fact_timeline(*browser.arguments, fact_id).timeline, None
-    values = {
-        "user_id": _chosen_user(browser),
-        "which": layout.text(params, "which", 40) or "all",
-        "status": layout.text(params, "status", 40) or "current",
-        "below": position,
-        "limit": limits.FACTS_LISTED_MAX,
-    }
-    page = list_facts(*browser.arguments, layout.parse(FactsQuery, values))
+    page_of = {"below": position, "limit": limits.FACTS_LISTED_MAX}
+    query = facts_query(search_fields(params), browser.users.chosen, **page_of)
+    page = list_facts(*browser.arguments, query)
     return page.facts, page.next
 
 
@@ -236,29 +201,9 @@ def _lessons(browser: BrowserRequest, position: tuple[int, int | None] | None) -
     return cards, (place + 1, None) if place + 1 < len(statuses) else None
 
 
-def _profiles(browser: BrowserRequest, position: Any) -> ItemsPage:
-    page = map_history(*browser.arguments, _chosen_user(browser), below=position)
-    return page.versions, page.next
-
-
 def _users(browser: BrowserRequest, _: Any) -> ItemsPage:
     prefix = layout.text(browser.request.query_params, "prefix", limits.ID_CHARACTERS_MAX)
     return users.list_rows(*browser.arguments, prefix), None
-
-
-def _searches(browser: BrowserRequest, position: Any) -> ItemsPage:
-    user_id = layout.identifier(browser.request.query_params, "user_id") or None
-    where = {"user_id": user_id, "behind": position, "most": SEARCHES_PAGE}
-    return activity.list_searches(*browser.arguments, **where)
-
-
-def _usage(browser: BrowserRequest, _: Any) -> ItemsPage:
-    return usage_of(*browser.arguments).by_key, None
-
-
-def _files(browser: BrowserRequest, position: Any) -> ItemsPage:
-    page = list_files(*browser.arguments, position)
-    return page.files, page.next
 
 
 def _feedback(browser: BrowserRequest, position: Any) -> ItemsPage:
@@ -281,16 +226,6 @@ def _keys(browser: BrowserRequest, _: Any) -> ItemsPage:
     return [key._asdict() | {"state": key.state(now_ms)} for key in listed], None
 
 
-def _browsers(browser: BrowserRequest, _: Any) -> ItemsPage:
-    session = browser.require_session()
-    return sign_in.list_browsers(browser.context, session, browser.token), None
-
-
-def _grants(browser: BrowserRequest, position: Any) -> ItemsPage:
-    page = list_grants(*browser.arguments, GrantsQuery(before=position))
-    return page.grants, page.next
-
-
 def _audit(browser: BrowserRequest, position: Any) -> ItemsPage:
     params = browser.request.query_params
     form = {name: params.get(name, "").strip() for name in ("kind", "agent", "path", "grant_id")}
@@ -299,21 +234,37 @@ def _audit(browser: BrowserRequest, position: Any) -> ItemsPage:
     return page.entries, page.next
 
 
+def _named_user(browser: BrowserRequest) -> str | None:
+    return layout.identifier(browser.request.query_params, "user_id") or None
+
+
+def _of(page: Any, items: str) -> ItemsPage:
+    return getattr(page, items), page.next
+
+
 LISTS: dict[str, ReadPage] = {
     "turns": _turns,
     "hits": _hits,
-    "sessions": _sessions,
+    "sessions": lambda b, at: browse.list_sessions(*b.arguments, b.users.chosen, behind=at),
     "facts": _facts,
+    "summaries": lambda b, at: browse.list_summaries(
+        *b.arguments, b.users.chosen, below=at, size=limits.EVENTS_PAGE_MAX
+    ),
     "lessons": _lessons,
-    "profiles": _profiles,
+    "profiles": lambda b, at: _of(map_history(*b.arguments, b.users.chosen, below=at), "versions"),
     "users": _users,
-    "searches": _searches,
-    "usage": _usage,
-    "files": _files,
+    "searches": lambda b, at: activity.list_searches(
+        *b.arguments, user_id=_named_user(b), behind=at, most=SEARCHES_PAGE
+    ),
+    "usage": lambda b, _: (usage_of(*b.arguments).by_key, None),
+    "files": lambda b, at: _of(list_files(*b.arguments, at), "files"),
     "feedback": _feedback,
     "keys": _keys,
-    "browsers": _browsers,
-    "grants": _grants,
+    "browsers": lambda b, _: (
+        sign_in.list_browsers(b.context, b.require_session(), b.token),
+        None,
+    ),
+    "grants": lambda b, at: _of(list_grants(*b.arguments, GrantsQuery(before=at)), "grants"),
     "audit": _audit,
 }
 PAGES = {PATH: Page(get=export, pool=ThreadPool.SEARCH, is_download=True)}

@@ -1,98 +1,32 @@
-"""The facts page: a user's facts by status, one fact with its timeline, and forms to change it."""
+"""Forms that add, change and delete facts. The memory page shows them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from difflib import SequenceMatcher
 from typing import Any
 
 from starlette.responses import Response
 
 from ..memory.facts.edit import WrongValidity, add_fact, change_fact, remove_fact
-from ..memory.facts.listing import TIMELINE_MAX, fact_timeline, list_facts
+from ..memory.facts.listing import fact_timeline
 from ..memory.facts.write import FactUnknown
 from ..memory.spaces import TimeNotInFuture
 from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
-from ..protocol.facts import FactAdd, FactChange, FactsQuery, FactStored
+from ..protocol.facts import FactAdd, FactChange, FactStored
 from ..protocol.search import PROJECT
 from ..protocol.text import beginning
 from . import layout
 from .browser_session import BrowserRequest, Page
 from .layout import link_to, parse_form, utc_time
-
-# --- Differences between two texts, by line and, within changed lines, by word ---------------
-
-LINES_MAX = 1_500  # longer texts are not compared: one is removed, the other added
-WORDS_MAX = 400  # the same for lines
-SIMILARITY_MIN = 0.3  # less similar lines are a removed and an added line
-_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-
-
-@dataclass(frozen=True, slots=True)
-class DiffLine:
-    """A line of kind `same`, `out` or `in`, in pieces; the flag marks the pieces that changed."""
-
-    kind: str
-    pieces: list[tuple[str, bool]]
-
-
-def diff_lines(old: str, new: str) -> list[DiffLine]:
-    """Return the lines of both texts in order: same, removed (`out`) and added (`in`)."""
-    before, after = old.splitlines(), new.splitlines()
-    if max(len(before), len(after)) > LINES_MAX:
-        return [*_unchanged("out", before), *_unchanged("in", after)]
-    lines: list[DiffLine] = []
-    for kind, a, b, c, d in SequenceMatcher(None, before, after).get_opcodes():
-        if kind == "equal":
-            lines += _unchanged("same", before[a:b])
-        else:
-            lines += _changed_words(before[a:b], after[c:d])
-    return lines
-
-
-def _unchanged(kind: str, lines: Sequence[str]) -> Iterator[DiffLine]:
-    return (DiffLine(kind, [(line, False)]) for line in lines)
-
-
-def _changed_words(before: Sequence[str], after: Sequence[str]) -> Iterator[DiffLine]:
-    paired = min(len(before), len(after))
-    for old, new in zip(before, after, strict=False):
-        yield from _words(old, new)
-    yield from _unchanged("out", before[paired:])
-    yield from _unchanged("in", after[paired:])
-
-
-def _words(old: str, new: str) -> list[DiffLine]:
-    before, after = _WORDS.findall(old), _WORDS.findall(new)
-    if max(len(before), len(after)) > WORDS_MAX:
-        return [DiffLine("out", [(old, False)]), DiffLine("in", [(new, False)])]
-    matcher = SequenceMatcher(None, before, after)
-    if matcher.ratio() < SIMILARITY_MIN:
-        return [DiffLine("out", [(old, False)]), DiffLine("in", [(new, False)])]
-    removed: list[tuple[str, bool]] = []
-    added: list[tuple[str, bool]] = []
-    for kind, a, b, c, d in matcher.get_opcodes():
-        if a < b:
-            removed.append(("".join(before[a:b]), kind != "equal"))
-        if c < d:
-            added.append(("".join(after[c:d]), kind != "equal"))
-    return [DiffLine("out", removed), DiffLine("in", added)]
-
-
-# --- The facts page: a user's facts by status, one fact with its timeline, and forms to change it
+from .memory import PATH as MEMORY
+from .memory import RejectedForm, page
 
 PATH = "/console/facts"
-STATUSES = ("current", "superseded", "expired", "removed", "all")
-_LISTED = 25
 _CONTRADICTED_NAMED = 2  # in a notice
 _NAMED_CHARACTERS_MAX = 60
 _TIMES = ("valid_from", "valid_to", "expires_at")
-# Of the forms on the page of a fact.
-_FIELDS = {"wording": ("text", "since"), "times": _TIMES, "project": ("project",)}
 # Percent-encoding turns a character of four bytes into twelve.
 _FORM_BYTES_MAX = 12 * limits.CRITICAL_CHARACTERS_MAX + 4_096
 _MESSAGES: Mapping[type[Exception], tuple[str, str]] = {
@@ -101,83 +35,17 @@ _MESSAGES: Mapping[type[Exception], tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RejectedForm:
-    """A form that was not accepted: its name, the entered values, and messages by field."""
-
-    name: str = ""
-    values: Mapping[str, str] = field(default_factory=dict)
-    errors: Mapping[str, str] = field(default_factory=dict)
-    status: int = 200
-
-
-NO_ERRORS = RejectedForm()
-
-
 def show(browser: BrowserRequest) -> Response:
-    """Show the facts of a user with a status, newest first, or one fact with `?fact_id`."""
-    if fact_id := layout.identifier(browser.request.query_params, "fact_id"):
-        return _one(browser, fact_id)
-    return _list(browser)
-
-
-def _list(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Response:
-    params, context, caller = browser.request.query_params, browser.context, browser.caller()
-    users = layout.users(context, caller, browser.form or params)
-    query = layout.parse(
-        FactsQuery,
-        {
-            "user_id": users.chosen,
-            "which": layout.text(params, "which", 40) or "all",
-            "status": layout.text(params, "status", 40) or "current",
-            "below": layout.number(params, "below"),
-            "limit": _LISTED,
-        },
-    )
-    page = list_facts(context, caller, query)
-    return browser.page(
-        "facts.html",
-        status=rejected.status,
-        users=users,
-        facts=page.facts,
-        statuses=STATUSES,
-        chosen_status=query.status,
-        chosen_which=query.which,
-        is_first=query.below is None,
-        more=page.next
-        and link_to(
-            PATH, user_id=users.chosen, which=query.which, status=query.status, below=page.next
-        ),
-        rejected=rejected,
-        characters_max=limits.CRITICAL_CHARACTERS_MAX,
-    )
-
-
-def _one(browser: BrowserRequest, fact_id: str, rejected: RejectedForm = NO_ERRORS) -> Response:
-    detail = fact_timeline(*browser.arguments, fact_id)
-    values = {
-        "text": detail.fact.text or "",
-        "since": "",
-        "project": (detail.fact.metadata or {}).get(PROJECT, ""),
-        **{name: (getattr(detail.fact, name) or "")[:19] for name in _TIMES},
-        **{name: rejected.values[name] for name in _FIELDS.get(rejected.name, ())},
-    }
-    return browser.page(
-        "fact.html",
-        status=rejected.status,
-        detail=detail,
-        fact=detail.fact,
-        values=values,
-        rejected=rejected,
-        timeline_max=TIMELINE_MAX,
-        characters_max=limits.CRITICAL_CHARACTERS_MAX,
-    )
+    """Redirect to the facts in the memory page, or to the one of `fact_id`."""
+    params = browser.request.query_params
+    names = {name: layout.identifier(params, name) for name in ("user_id", "fact_id")}
+    return browser.redirect(link_to(MEMORY, kind="fact", **names))
 
 
 def add(browser: BrowserRequest) -> Response:
     """Add a fact."""
     caller, form = browser.caller(), _entered(browser)
-    user_id = layout.users(browser.context, caller, form).chosen
+    user_id = browser.users.chosen
     request = parse_form(
         FactAdd,
         {
@@ -189,14 +57,15 @@ def add(browser: BrowserRequest) -> Response:
         },
     )
     if isinstance(request, dict):
-        return _list(browser, _rejected("add", form, request))
+        return _rejected(browser, "add", "", request)
     try:
         stored = add_fact(browser.context, caller, request)
     except (InvalidRequest, Conflict) as error:
-        return _list(browser, _refused("add", form, error))
+        return _refused(browser, "add", "", error)
     notice = "This fact was already stored." if stored.outcome == "known" else "The fact is stored."
     return browser.redirect(
-        link_to(PATH, user_id=user_id), notice=f"{notice}{_consequences(browser, stored)}"
+        link_to(MEMORY, kind="fact", user_id=user_id),
+        notice=f"{notice}{_consequences(browser, stored)}",
     )
 
 
@@ -206,14 +75,14 @@ def reword(browser: BrowserRequest) -> Response:
     request = parse_form(FactChange, {"text": form["text"], "valid_from": utc_time(form["since"])})
     if isinstance(request, dict):
         errors = {"since" if name == "valid_from" else name: request[name] for name in request}
-        return _one(browser, fact_id, _rejected("wording", form, errors))
+        return _rejected(browser, "wording", fact_id, errors)
     before = fact_timeline(*browser.arguments, fact_id).fact.text
     try:
         stored = change_fact(*browser.arguments, fact_id, request)
     except (InvalidRequest, Conflict) as error:
-        return _one(browser, fact_id, _refused("wording", form, error))
+        return _refused(browser, "wording", fact_id, error)
     return browser.redirect(
-        link_to(PATH, fact_id=stored.fact.fact_id),
+        link_to(MEMORY, kind="fact", fact_id=stored.fact.fact_id),
         notice=f"The wording is changed.{_consequences(browser, stored)}"
         if stored.fact.text != before
         else "Nothing changed: the wording is the same.",
@@ -231,12 +100,10 @@ def change_times(browser: BrowserRequest) -> Response:
             changes[name] = entered
     clear = [name for name, entered in changes.items() if entered is None]
     if "valid_from" in clear:
-        return _one(
-            browser, fact_id, _rejected("times", form, {"valid_from": "This field is required."})
-        )
+        return _rejected(browser, "times", fact_id, {"valid_from": "This field is required."})
     request = parse_form(FactChange, {**changes, "clear": clear})
     if isinstance(request, dict):
-        return _one(browser, fact_id, _rejected("times", form, request))
+        return _rejected(browser, "times", fact_id, request)
     return _changed(browser, fact_id, request, "The times are changed.", form_name="times")
 
 
@@ -250,7 +117,7 @@ def move(browser: BrowserRequest) -> Response:
     )
     if isinstance(request, dict):
         errors = {"project": next(iter(request.values()))}
-        return _one(browser, fact_id, _rejected("project", _entered(browser), errors))
+        return _rejected(browser, "project", fact_id, errors)
     notice = f"It belongs to the project {name}." if name else "It holds in every project."
     return _changed(browser, fact_id, request, notice, form_name="project")
 
@@ -275,7 +142,8 @@ def remove(browser: BrowserRequest) -> Response:
     """Erase the text of a fact for good."""
     removed = remove_fact(*browser.arguments, _fact_id(browser))
     return browser.redirect(
-        link_to(PATH, user_id=removed.user_id), notice="The fact is deleted; its text is erased."
+        link_to(MEMORY, kind="fact", user_id=removed.user_id),
+        notice="The fact is deleted; its text is erased.",
     )
 
 
@@ -286,8 +154,10 @@ def _changed(
     try:
         change_fact(*browser.arguments, fact_id, request)
     except (InvalidRequest, Conflict) as error:
-        return _one(browser, fact_id, _refused(form_name, _entered(browser), error))
-    back = layout.local_path(browser.form.get("back", ""), link_to(PATH, fact_id=fact_id))
+        return _refused(browser, form_name, fact_id, error)
+    back = layout.local_path(
+        browser.form.get("back", ""), link_to(MEMORY, kind="fact", fact_id=fact_id)
+    )
     return browser.redirect(back, notice=notice)
 
 
@@ -304,10 +174,13 @@ def _entered(browser: BrowserRequest) -> dict[str, str]:
     return {**dict.fromkeys((*_TIMES, "since"), ""), **browser.form, "text": text}
 
 
-def _rejected(name: str, form: Mapping[str, str], errors: Mapping[str, str]) -> RejectedForm:
-    """Return a form whose fields are invalid."""
+def _rejected(
+    browser: BrowserRequest, name: str, fact_id: str, errors: Mapping[str, str], status: int = 422
+) -> Response:
+    """Answer with a form whose fields are invalid."""
     messages = {field: _time_message(field, text) for field, text in errors.items()}
-    return RejectedForm(name=name, values=form, errors=messages, status=422)
+    values: dict[str, Any] = {"values": _entered(browser), "errors": messages, "status": status}
+    return page(browser, RejectedForm(name=name, fact_id=fact_id, **values))
 
 
 def _time_message(field: str, message: str) -> str:
@@ -319,14 +192,21 @@ def _time_message(field: str, message: str) -> str:
     return message if "required" in message else "Enter a time such as 2026-03-01T09:30."
 
 
-def _refused(name: str, form: Mapping[str, str], error: InvalidRequest | Conflict) -> RejectedForm:
-    """Return a form that the memory refused."""
+def _refused(
+    browser: BrowserRequest, name: str, fact_id: str, error: InvalidRequest | Conflict
+) -> Response:
+    """Answer with a form that the memory refused."""
     field, message = _MESSAGES.get(
         type(error), ("text" if name in ("add", "wording") else "form", error.detail)
     )
     if name == "wording" and field == "valid_to":
         field, message = "since", "This must be earlier than the end of the fact."
-    return RejectedForm(name=name, values=form, errors={field: message}, status=error.status)
+    values: dict[str, Any] = {
+        "values": _entered(browser),
+        "errors": {field: message},
+        "status": error.status,
+    }
+    return page(browser, RejectedForm(name=name, fact_id=fact_id, **values))
 
 
 def _consequences(browser: BrowserRequest, stored: FactStored) -> str:

@@ -111,7 +111,7 @@ def store(browser: BrowserRequest) -> Response:
                     notice += f" Left out: {_many(source.survey.invalid, 'invalid record')}."
     except (ImportRefused, Problem) as error:
         return _page(browser, error=_message(error), status=422)
-    return browser.redirect(link_to("/console/timeline", user_id=user_id), notice=notice)
+    return browser.redirect(link_to("/console/memory", user_id=user_id), notice=notice)
 
 
 def _page(
@@ -128,7 +128,6 @@ def _page(
         "import.html",
         status=status,
         **values,
-        users=layout.users(*browser.arguments, browser.form or browser.request.query_params),
         user_id=browser.form.get("user_id", ""),
         shapes=[shape.title for shape in SHAPES],
         bytes_max=UPLOAD_BYTES_MAX,

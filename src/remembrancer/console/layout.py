@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from ..protocol.limits import ID_CHARACTERS_MAX
 M = TypeVar("M", bound=BaseModel)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _CURSOR = re.compile(r"(-?\d{1,15})\.(\d{1,18})", re.ASCII)
+IDS_MAX = 40  # in one form
 _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 
 
@@ -61,11 +62,31 @@ def identifier(values: Mapping[str, str], name: str) -> str:
     return text(values, name, ID_CHARACTERS_MAX)
 
 
-def users(context: Context, caller: Caller, values: Mapping[str, str]) -> UserChoice:
-    """Return the user in `user_id`, by default the account's own, and all users of the account."""
-    chosen = identifier(values, "user_id") or default_user_id(caller)
+def users(
+    context: Context, caller: Caller, values: Mapping[str, str], kept: str = ""
+) -> UserChoice:
+    """Return the user in `user_id`, and all users of the account.
+
+    By default the one that was chosen last, `kept`, if it still has data, else the account's own.
+    """
     names = browse.list_users(context, caller)
+    if kept not in names and len(names) < browse.USERS_LISTED_MAX:
+        kept = ""
+    chosen = identifier(values, "user_id") or kept or default_user_id(caller)
     return UserChoice(chosen, sorted({chosen, *names}))
+
+
+def identifiers(values: Mapping[str, str], name: str) -> list[str]:
+    """Return ids that blanks separate."""
+    return text(values, name, IDS_MAX * (ID_CHARACTERS_MAX + 1)).split()
+
+
+def one_of(values: Mapping[str, str], name: str, choices: Collection[str]) -> str:
+    """Return one of the choices, or an empty string if it is missing."""
+    value = text(values, name, ID_CHARACTERS_MAX)
+    if value and value not in choices:
+        raise InvalidRequest(f"{name} must be one of {', '.join(choices)}.")
+    return value
 
 
 def parse_day(values: Mapping[str, str], name: str) -> datetime | None:
@@ -198,60 +219,58 @@ _LOCAL_PATH = re.compile(r"/(?:console|profile)(?:/[a-z-]+)*(?:\?[!-~]{0,2000})?
 
 @dataclass(frozen=True, slots=True)
 class MenuSection:
-    """One entry of the navigation."""
+    """One page of the navigation. The pages of an entry are tabs below it."""
 
     path: str
     name: str
-    group: str
+    entry: str  # of the menu
     about: str
     owner_only: bool = False
 
 
 # One row a page: to add a page to the menu, add its row. `about` is shown in the directory.
 SECTIONS = (
-    MenuSection("/console", "Overview", "", "Whether memory is alive and useful"),
-    MenuSection("/console/go", "Go to", "", "Every page and action; press / or Ctrl+K"),
-    MenuSection("/console/memory", "Search", "Memory", "Find a turn, and see why it is a hit"),
-    MenuSection("/console/sessions", "Sessions", "Memory", "Conversations of agents with users"),
-    MenuSection("/console/timeline", "Timeline", "Memory", "A year of memory by day and month"),
-    MenuSection("/console/facts", "Facts", "Memory", "Facts and instructions, with their history"),
-    MenuSection("/console/map", "Profile", "Memory", "What agents know before they search"),
-    MenuSection("/console/cubes", "Lessons", "Memory", "What agents learned, and its use"),
-    MenuSection("/console/users", "Users", "Memory", "Whose memory is stored"),
-    MenuSection("/console/searches", "Searches", "Tools", "Traces: stages, times, near misses"),
-    MenuSection("/console/import", "Import", "Tools", "Chats and memories of other products"),
+    MenuSection("/console", "Home", "Home", "What agents store and recall, as it happens"),
+    MenuSection("/console/memory", "Memory", "Memory", "Search and browse what is stored"),
+    MenuSection("/console/knows", "Knows", "Knows", "What your agent knows before it searches"),
+    MenuSection("/console/cubes", "Lessons", "Lessons", "What agents learned, and its use"),
+    MenuSection("/console/searches", "Searches", "Searches", "What agents got, worst first"),
+    MenuSection("/console/connect", "Connect", "Connect", "Agents, and how to connect one"),
     MenuSection("/console/files", "Files", "Tools", "Files that agents created"),
     MenuSection("/console/sandbox", "Sandbox", "Tools", "Run a Python program"),
-    MenuSection(
-        "/console/permissions", "Permissions", "Admin", "Grants on system files", owner_only=True
-    ),
-    MenuSection(
-        "/console/audit", "Audit trail", "Admin", "Grants and checks, verified", owner_only=True
-    ),
+    MenuSection("/console/import", "Import", "Tools", "Chats and memories of other products"),
+    MenuSection("/profile", "Keys and settings", "Admin", "Keys, prompt, password, browsers"),
+    MenuSection("/console/users", "Users", "Admin", "Whose memory is stored"),
+    MenuSection("/console/teams", "Teams", "Admin", "Shared memory: members and invitations"),
     MenuSection("/console/usage", "Usage", "Admin", "Requests by day and key"),
     MenuSection("/console/feedback", "Feedback", "Admin", "Reports of agents and people"),
-    MenuSection("/console/teams", "Teams", "Account", "Shared memory: members and invitations"),
-    MenuSection("/profile", "Keys and settings", "Account", "Keys, setup of agents, password"),
+    MenuSection("/console/service", "Service", "Admin", "Health, storage, retention, invitations"),
+    MenuSection("/console/permissions", "Permissions", "Admin", "Grants on files", owner_only=True),
+    MenuSection("/console/audit", "Audit trail", "Admin", "Grants, verified", owner_only=True),
 )
+# Pages of one record, and the section that they belong to.
+_BELOW = {
+    "/console/sessions": "/console/memory",
+    "/console/facts": "/console/memory",
+    "/console/go": "/console",
+}
 
 
 def sections(page_paths: Container[str], *, is_owner: bool) -> dict[str, list[MenuSection]]:
-    """Return the menu: existing sections that this user may open, by group."""
-    groups: dict[str, list[MenuSection]] = {}
+    """Return the menu: existing pages that this user may open, by entry."""
+    entries: dict[str, list[MenuSection]] = {}
     for section in SECTIONS:
         if section.path in page_paths and (is_owner or not section.owner_only):
-            groups.setdefault(section.group, []).append(section)
-    return groups
+            entries.setdefault(section.entry, []).append(section)
+    return entries
 
 
 def section_of(path: str) -> str:
     """Return the path of the section that a page belongs to, or an empty string."""
-    candidates = [
-        section.path
-        for section in SECTIONS
-        if path == section.path or path.startswith(f"{section.path}/")
-    ]
-    return max(candidates, key=len, default="") if path != "/console" else path
+    known = {section.path: section.path for section in SECTIONS} | _BELOW
+    parents = [one for one in known if path == one or path.startswith(f"{one}/")]
+    place = max(parents, key=len, default="")
+    return known[place] if place and (path == place or place != "/console") else ""
 
 
 def local_path(address: str, default: str) -> str:

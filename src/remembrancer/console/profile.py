@@ -1,11 +1,8 @@
-"""The profile page: keys, setup snippets, agent prompt, password and signed-in browsers."""
+"""The page of keys and settings: keys, agent prompt, password and signed-in browsers."""
 
 from __future__ import annotations
 
-import json
-import shlex
 from dataclasses import dataclass
-from importlib import resources
 from urllib.parse import urlencode
 
 from pydantic import ValidationError
@@ -23,90 +20,8 @@ from ..protocol.agent import PromptQuery, PromptWrite
 from ..protocol.errors import InvalidRequest, NotFound
 from . import browser_session
 from .browser_session import BrowserRequest, Page
+from .connect import setup_snippets
 from .sign_in import begin
-
-# --- Snippets that connect a program or an agent to this server ------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetupSnippet:
-    """One way to connect: a title, where the text goes, and the text to paste."""
-
-    name: str
-    slug: str  # in HTML ids
-    about: str
-    text: str
-
-
-def setup_snippets(base: str, user_id: str, key: str | None) -> list[SetupSnippet]:
-    """Return the snippets for this server and user. Without a key they hold a placeholder."""
-    user_id_json = json.dumps(user_id, ensure_ascii=False)
-    user_id_in_shell = user_id_json.replace("'", "'\\''")  # inside '…'
-    agent = _text("agent.md").replace("USER_ID", user_id_in_shell)
-    servers = {
-        "mcpServers": {
-            "remembrancer": {
-                "url": f"{base}/mcp",
-                "headers": {"Authorization": f"Bearer {key or 'sk_...'}"},
-            }
-        }
-    }
-    return [
-        SetupSnippet(
-            name="Address and key",
-            slug="environment",
-            about="Run once in the shell that starts your programs. The leading space keeps the "
-            "key out of the history of most shells.",
-            text=f" export REMEMBRANCER_URL={shlex.quote(base)}\n"
-            f" export REMEMBRANCER_KEY={key or 'sk_...'}",
-        ),
-        SetupSnippet(
-            name="curl",
-            slug="curl",
-            about="Store a turn, then search for it.",
-            text=_text("curl.txt").replace("USER_ID", user_id_in_shell),
-        ),
-        SetupSnippet(
-            name="Python",
-            slug="python",
-            about="With the package `remembrancer`, which also contains the server.",
-            text=_text("python.txt").replace("USER_ID", user_id_json),
-        ),
-        SetupSnippet(
-            name="Claude Code",
-            slug="claude-code",
-            about="Run once in a shell with both variables set, to add the tools. "
-            "`remembrancer install claude-code` adds hooks.",
-            text='claude mcp add --transport http remembrancer "$REMEMBRANCER_URL/mcp" '
-            '--header "Authorization: Bearer $REMEMBRANCER_KEY"',
-        ),
-        SetupSnippet(
-            name="Cursor",
-            slug="cursor",
-            about="Put this into `.cursor/mcp.json` of a project, or into `~/.cursor/mcp.json` for "
-            "all projects. Other agents have a similar file.",
-            text=json.dumps(servers, indent=2),
-        ),
-        SetupSnippet(
-            name="An agent with a shell",
-            slug="agent",
-            about="Put this into `AGENTS.md` or `CLAUDE.md` of a project, for agents without MCP. "
-            "Start them from a shell with both variables set.",
-            text=agent,
-        ),
-    ]
-
-
-def _text(name: str) -> str:
-    return (
-        resources.files("remembrancer.console")
-        .joinpath("templates", "client_setup", name)
-        .read_text("utf-8")
-        .rstrip("\n")
-    )
-
-
-# --- The profile page: keys, setup snippets, agent prompt, password and signed-in browsers ---
 
 PATH = "/profile"
 LIFETIMES = {
@@ -133,7 +48,6 @@ class FormError:
     message: str
     values: dict[str, str]
     status: int = 422
-    retry_after_s: int | None = None
 
 
 def show(browser: BrowserRequest) -> Response:
@@ -216,37 +130,27 @@ def write_prompt(browser: BrowserRequest) -> Response:
 def change_password(browser: BrowserRequest) -> Response:
     """Change the password. Signs out every other browser; this one gets a new session."""
     session, form = browser.form_session(), browser.form
-    if form.get("new") != form.get("again"):
-        return _page(
-            browser,
-            FormError(form="password", message="The two new passwords are different.", values={}),
-        )
+    message, status, wait_s = "The two new passwords are different.", 422, None
     try:
-        sign_in.change_password(
-            browser.context, session.account_name, form.get("old", ""), form.get("new", "")
-        )
+        if form.get("new") == form.get("again"):
+            old, new = form.get("old", ""), form.get("new", "")
+            sign_in.change_password(browser.context, session.account_name, old, new)
+            return browser.redirect(
+                PATH,
+                token=begin(browser, session.account_id),
+                notice="The password is changed. Every other browser is signed out.",
+            )
     except SignInRefused:
-        return _page(
-            browser,
-            FormError(
-                form="password", message="The current password is wrong.", values={}, status=403
-            ),
-        )
+        message, status = "The current password is wrong.", 403
     except SignInTooOften as error:
-        wait_s = int(error.extra["retry_after"])
-        return _page(
-            browser,
-            FormError(
-                form="password", message=error.detail, values={}, status=429, retry_after_s=wait_s
-            ),
-        )
+        message, status, wait_s = error.detail, 429, int(error.extra["retry_after"])
     except PasswordUnfit as error:
-        return _page(browser, FormError(form="password", message=error.detail, values={}))
-    return browser.redirect(
-        PATH,
-        token=begin(browser, session.account_id),
-        notice="The password is changed. Every other browser is signed out.",
-    )
+        message = error.detail
+    rejected = FormError(form="password", message=message, values={}, status=status)
+    response = _page(browser, rejected)
+    if wait_s:
+        response.headers["Retry-After"] = str(wait_s)
+    return response
 
 
 def _page(
@@ -265,7 +169,7 @@ def _page(
         for key in reversed(keys.list_keys(browser.context, caller.account_name))
     ]
     inactive = [(key, state) for key, state in all_keys if state != "good"]
-    response = browser.page(
+    return browser.page(
         "profile.html",
         status=form_error.status if form_error else 200,
         active=[key for key, state in all_keys if state == "good"],
@@ -273,17 +177,14 @@ def _page(
         inactive_unlisted=max(len(inactive) - INACTIVE_LISTED_MAX, 0),
         lifetimes=LIFETIMES,
         new_key=new_key,
-        snippets=setup_snippets(
-            browser.base_url, default_user_id(caller), new_key.key.reveal() if new_key else None
-        ),
+        snippets=setup_snippets(browser.base_url, default_user_id(caller), new_key.key.reveal())
+        if new_key
+        else [],
         prompt=_prompt(browser, form_error, user_id or default_user_id(caller)),
         browsers=sessions.list_browsers(browser.context, session, browser.token),
         password_characters_min=limits.PASSWORD_CHARACTERS_MIN,
         form_error=form_error,
     )
-    if form_error and form_error.retry_after_s:
-        response.headers["Retry-After"] = str(form_error.retry_after_s)
-    return response
 
 
 def _prompt(

@@ -20,17 +20,19 @@ from ..sandbox.runner import Cancellation
 from ..store import StoreUnavailable
 from . import (
     audit,
+    connect,
     cubes,
     directory,
     exports,
     facts,
     feedback,
     files,
+    health,
+    home,
     imports,
+    knows,
     layout,
-    maps,
     memory,
-    overview,
     permissions,
     profile,
     sandbox,
@@ -38,7 +40,6 @@ from . import (
     sessions,
     sign_in,
     teams,
-    timeline,
     usage,
     users,
 )
@@ -52,29 +53,11 @@ from .browser_session import (
     read_multipart,
 )
 
-PAGES: dict[str, Page] = {
-    **overview.PAGES,
-    **directory.PAGES,
-    **memory.PAGES,
-    **sessions.PAGES,
-    **timeline.PAGES,
-    **users.PAGES,
-    **searches.PAGES,
-    **imports.PAGES,
-    **exports.PAGES,
-    **maps.PAGES,
-    **facts.PAGES,
-    **cubes.PAGES,
-    **profile.PAGES,
-    **sign_in.PAGES,
-    **files.PAGES,
-    **sandbox.PAGES,
-    **permissions.PAGES,
-    **audit.PAGES,
-    **usage.PAGES,
-    **feedback.PAGES,
-    **teams.PAGES,
-}
+MODULES = (
+    home, directory, memory, sessions, users, searches, imports, exports, knows, connect, health,
+    facts, cubes, profile, sign_in, files, sandbox, permissions, audit, usage, feedback, teams,
+)  # fmt: skip
+PAGES: dict[str, Page] = {path: page for module in MODULES for path, page in module.PAGES.items()}
 
 
 UNKNOWN = "/console/{address:path}"
@@ -177,7 +160,7 @@ def _error_response(browser: BrowserRequest, error: Exception) -> Response:
         response = browser.fragment("_error.html", status=status, session=session, **texts)
     else:
         template = "error_signed_in.html" if session else "error.html"
-        response = browser.page(template, status=status, session=session, **texts)
+        response = browser.page(template, status=status, session=session, users=None, **texts)
     if "retry_after" in problem.extra:
         response.headers["Retry-After"] = str(problem.extra["retry_after"])
     return response

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-from urllib.parse import urlencode
+from functools import partial
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 from starlette.responses import Response
@@ -30,7 +30,7 @@ from ..protocol.teams import (
 )
 from . import browser_session
 from .browser_session import BrowserRequest, Page
-from .layout import number_in, parse_form
+from .layout import link_to, number_in, parse_form
 
 PATH = "/console/teams"
 TURNS_SHOWN, ENTRIES_SHOWN = 10, 25
@@ -41,119 +41,99 @@ def show(browser: BrowserRequest) -> Response:
     return _page(browser, browser.request.query_params.get("team", ""))
 
 
-def create(browser: BrowserRequest) -> Response:
-    """Create a team."""
+# --- Forms: each returns the team to show next and a notice, or a whole page ------------------
 
-    def act(request: TeamCreate) -> Response:
-        team = teams.create_team(*browser.arguments, request)
-        return _to(browser, team.team_id, "The team is created. Invite its members here.")
-
-    form = {"name": browser.form.get("name", ""), "user_id": _optional(browser, "user_id")}
-    return _act(browser, "create", TeamCreate, form, act)
+Outcome: TypeAlias = tuple[str, str] | Response
 
 
-def accept(browser: BrowserRequest) -> Response:
-    """Accept an invitation."""
-
-    def act(request: InvitationAccept) -> Response:
-        team = teams.accept_invitation(*browser.arguments, request)
-        return _to(browser, team.team_id, f"You are a member now. Your role: {team.role}.")
-
-    form = {
-        "token": browser.form.get("token", "").strip(),
-        "user_id": _optional(browser, "user_id"),
-    }
-    return _act(browser, "accept", InvitationAccept, form, act)
+def _create(browser: BrowserRequest, request: TeamCreate) -> Outcome:
+    team = teams.create_team(*browser.arguments, request)
+    return team.team_id, "The team is created. Invite its members here."
 
 
-def rename(browser: BrowserRequest) -> Response:
-    """Change the name of a team."""
-
-    def act(request: TeamChange) -> Response:
-        teams.rename_team(*browser.arguments, _team_id(browser), request)
-        return _to(browser, _team_id(browser), "The name is changed.")
-
-    return _act(browser, "rename", TeamChange, {"name": browser.form.get("name", "")}, act)
+def _accept(browser: BrowserRequest, request: InvitationAccept) -> Outcome:
+    team = teams.accept_invitation(*browser.arguments, request)
+    return team.team_id, f"You are a member now. Your role: {team.role}."
 
 
-def invite(browser: BrowserRequest) -> Response:
-    """Create an invitation and show its token once."""
-
-    def act(request: InvitationCreate) -> Response:
-        if error_message := browser_session.password_error(browser):
-            return _page(browser, _team_id(browser), error=("invite", error_message), status=422)
-        invitation = teams.invite_member(*browser.arguments, _team_id(browser), request)
-        return _page(browser, _team_id(browser), invitation=invitation)
-
-    hours = browser.form.get("expires_in_hours", "")
-    form = {"role": browser.form.get("role", ""), "expires_in_hours": number_in(hours)}
-    return _act(browser, "invite", InvitationCreate, form, act)
+def _rename(browser: BrowserRequest, request: TeamChange) -> Outcome:
+    teams.rename_team(*browser.arguments, _team_id(browser), request)
+    return _team_id(browser), "The name is changed."
 
 
-def withdraw(browser: BrowserRequest) -> Response:
-    """Withdraw an invitation."""
+def _invite(browser: BrowserRequest, request: InvitationCreate) -> Outcome:
+    if error_message := browser_session.password_error(browser):
+        return _page(browser, _team_id(browser), error=("invite", error_message), status=422)
+    invitation = teams.invite_member(*browser.arguments, _team_id(browser), request)
+    return _page(browser, _team_id(browser), invitation=invitation)  # its token is shown once
+
+
+def _withdraw(browser: BrowserRequest, _: None) -> Outcome:
     invitation_id = browser.form.get("invitation_id", "")
     teams.withdraw_invitation(*browser.arguments, _team_id(browser), invitation_id)
-    return _to(browser, _team_id(browser), "The invitation no longer works.")
+    return _team_id(browser), "The invitation no longer works."
 
 
-def change_role(browser: BrowserRequest) -> Response:
-    """Change the role of a member."""
-
-    def act(request: TeamMemberChange) -> Response:
-        teams.change_member(*browser.arguments, _team_id(browser), request)
-        return _to(browser, _team_id(browser), "The role holds from the next request on.")
-
-    form = {name: browser.form.get(name, "") for name in ("member_id", "role")}
-    return _act(browser, "role", TeamMemberChange, form, act)
+def _change_role(browser: BrowserRequest, request: TeamMemberChange) -> Outcome:
+    teams.change_member(*browser.arguments, _team_id(browser), request)
+    return _team_id(browser), "The role holds from the next request on."
 
 
-def remove(browser: BrowserRequest) -> Response:
+def _remove(browser: BrowserRequest, _: None) -> Outcome:
     """Remove a member, or leave the team."""
-
-    def act(_: None) -> Response:
-        member_id, caller = browser.form.get("member_id", ""), browser.caller()
-        left = teams.remove_member(browser.context, caller, _team_id(browser), member_id)
-        is_member = any(row.is_self for row in left.members)
-        notice = "The membership has ended. What the member wrote stays with the team."
-        return _to(browser, _team_id(browser) if is_member else "", notice)
-
-    return _act(browser, "role", None, {}, act)
+    member_id = browser.form.get("member_id", "")
+    left = teams.remove_member(*browser.arguments, _team_id(browser), member_id)
+    notice = "The membership has ended. What the member wrote stays with the team."
+    return _team_id(browser) if any(row.is_self for row in left.members) else "", notice
 
 
-def delete(browser: BrowserRequest) -> Response:
-    """Delete a team with its memory."""
-
-    def act(request: TeamDeletion) -> Response:
-        delete_team(*browser.arguments, _team_id(browser), request)
-        return _to(browser, "", "The team and its memory are erased.")
-
-    return _act(browser, "delete", TeamDeletion, {"confirm": browser.form.get("confirm", "")}, act)
+def _delete(browser: BrowserRequest, request: TeamDeletion) -> Outcome:
+    delete_team(*browser.arguments, _team_id(browser), request)
+    return "", "The team and its memory are erased."
 
 
-def _act(
-    browser: BrowserRequest,
-    form: str,
-    model: type[BaseModel] | None,
-    values: dict[str, Any],
-    act: Callable[[Any], Response],
-) -> Response:
-    """Do what a form asks for, or show the page with the error of the form.
+# By the last part of its address: the request of a form, its fields, and what it does.
+_FORMS: dict[str, tuple[type[BaseModel] | None, tuple[str, ...], Callable[..., Outcome]]] = {
+    "create": (TeamCreate, ("name", "user_id"), _create),
+    "accept": (InvitationAccept, ("token", "user_id"), _accept),
+    "rename": (TeamChange, ("name",), _rename),
+    "invite": (InvitationCreate, ("role", "expires_in_hours"), _invite),
+    "withdraw": (None, (), _withdraw),
+    "role": (TeamMemberChange, ("member_id", "role"), _change_role),
+    "remove": (None, (), _remove),
+    "delete": (TeamDeletion, ("confirm",), _delete),
+}
 
-    `model` validates the fields; None: there are none.
-    """
+
+def _send(browser: BrowserRequest, *, name: str) -> Response:
+    """Do what a form asks for, or show the page with the error of the form."""
     browser.form_session()
+    model, fields, act = _FORMS[name]
+    values: dict[str, Any] = {field: browser.form.get(field, "").strip() for field in fields}
+    if "user_id" in values:
+        values["user_id"] = values["user_id"] or None
+    if "expires_in_hours" in values:
+        values["expires_in_hours"] = number_in(values["expires_in_hours"])
     request = None if model is None else parse_form(model, values)
     if isinstance(request, dict):
         message, status = " ".join(request.values()), 422
     else:
         try:
-            return act(request)
+            outcome = act(browser, request)
         except Problem as error:
-            if error.status in (401, 403, 404) and form != "accept":
+            if name == "withdraw" or (error.status in (401, 403, 404) and name != "accept"):
                 raise
             message, status = error.detail, error.status
-    return _page(browser, browser.form.get("team", ""), error=(form, message), status=status)
+        else:
+            if isinstance(outcome, Response):
+                return outcome
+            team_id, notice = outcome
+            return browser.redirect(link_to(PATH, team=team_id), notice=notice)
+    place = "role" if name == "remove" else name  # where the page shows it
+    return _page(browser, _team_id(browser), error=(place, message), status=status)
+
+
+# --- The page --------------------------------------------------------------------------------
 
 
 def _page(
@@ -212,23 +192,7 @@ def _team_id(browser: BrowserRequest) -> str:
     return browser.form.get("team", "")
 
 
-def _optional(browser: BrowserRequest, name: str) -> str | None:
-    return browser.form.get(name, "").strip() or None
-
-
-def _to(browser: BrowserRequest, team_id: str, notice: str) -> Response:
-    path = f"{PATH}?{urlencode({'team': team_id})}" if team_id else PATH
-    return browser.redirect(path, notice=notice)
-
-
 PAGES = {
     PATH: Page(get=show),
-    f"{PATH}/create": Page(post=create),
-    f"{PATH}/accept": Page(post=accept),
-    f"{PATH}/rename": Page(post=rename),
-    f"{PATH}/invite": Page(post=invite),
-    f"{PATH}/withdraw": Page(post=withdraw),
-    f"{PATH}/role": Page(post=change_role),
-    f"{PATH}/remove": Page(post=remove),
-    f"{PATH}/delete": Page(post=delete),
+    **{f"{PATH}/{name}": Page(post=partial(_send, name=name)) for name in _FORMS},
 }

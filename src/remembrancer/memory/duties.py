@@ -246,6 +246,7 @@ class SearchToRecord:
     query: MemoryQuery
     space: Row | None
     answer: MemoryAnswer
+    ms: float  # that the search took
 
 
 def count_search(
@@ -258,6 +259,10 @@ def count_search(
     user_id, query, answer = search.user_id, search.query, search.answer
     before = _session_counts(context, query, search.space)
     is_named = records_user(caller)
+    texts = [text for hit in answer.hits for text in (hit.query, hit.response)]
+    texts += [fact.text for fact in answer.facts]
+    texts += [wish.text for wish in answer.instructions]
+    texts += [summary.text for summary in answer.summaries]
 
     def count(tx: Transaction) -> tuple[int, DutyReport]:
         now_ms = context.clock()
@@ -273,6 +278,10 @@ def count_search(
             key_id=caller.key_id,
             event_ids=json.dumps(citable_events(answer)),
             names=int(is_named),
+            answerable=answer.answerable,
+            ms=search.ms,
+            characters=len("".join(texts)),
+            got=json.dumps([[hit.event_id, hit.score] for hit in answer.hits]),
         )
         if row.step != counts.step + 1:  # another search of the session was counted meanwhile
             space = search_space(tx, user_id, query.session_id, counts=True)

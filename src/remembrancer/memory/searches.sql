@@ -43,8 +43,8 @@ insert into spaces (account_id, user_id, created_ms) values (:account_id, :user_
 insert into sessions (account_id, space_id, session_id, step, created_ms)
 select :account_id, id, :session_id, 1, :now_ms from spaces where account_id = :account_id and user_id = :user_id
 on conflict (space_id, session_id) do update set step = sessions.step + 1;
-insert into steps (account_id, session, step, asked_ms, hits, cubes, owed, key_id)
-select :account_id, sessions.id, sessions.step, :now_ms, :hits, :cubes, :owed, :key_id
+insert into steps (account_id, session, step, asked_ms, hits, cubes, owed, key_id, answerable, ms, characters, got)
+select :account_id, sessions.id, sessions.step, :now_ms, :hits, :cubes, :owed, :key_id, :answerable, :ms, :characters, :got
 from spaces cross join sessions
 where spaces.account_id = :account_id and spaces.user_id = :user_id
     and sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id
@@ -88,8 +88,8 @@ with request as materialized (
     on conflict (account_id, space_id, session_id) do update set step = sessions.step + 1
     returning id, step
 ), noted as (
-    insert into steps (account_id, session, step, asked_ms, hits, cubes, owed, key_id)
-    select :account_id, counted.id, counted.step, :now_ms, :hits, :cubes, :owed, :key_id from counted
+    insert into steps (account_id, session, step, asked_ms, hits, cubes, owed, key_id, answerable, ms, characters, got)
+    select :account_id, counted.id, counted.step, :now_ms, :hits, :cubes, :owed, :key_id, :answerable, :ms, :characters, :got from counted
     on conflict do nothing
 ), shown as (
     insert into shown_events (account_id, session, event, step)

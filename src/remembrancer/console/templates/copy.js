@@ -16,3 +16,9 @@ document.addEventListener("click", async (event) => {
   }
   setTimeout(() => { status.textContent = ""; }, 4000);
 });
+
+// A proposal that is dropped leaves the page; nothing was stored.
+for (const button of document.querySelectorAll("[data-drop]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => button.closest("[data-proposal]").remove());
+}

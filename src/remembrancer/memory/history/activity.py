@@ -6,13 +6,16 @@ added long ago and users without a turn may be missing from lists of active user
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
 
 from ...accounts import space_user_id
 from ...context import Caller, Context
 from ...protocol.errors import NotFound
-from ...protocol.text import beginning
+from ...protocol.text import beginning, day_of
 from ...store import Row, Transaction, load_queries
 from ..spaces import AFTER_ALL, PageCursor, space_rows, split_page
 
@@ -20,33 +23,30 @@ SQL = load_queries("remembrancer.memory.history", "activity.sql")
 DAY_MS = 86_400_000
 NEWEST_USERS_MAX = 1_000  # users among which the active ones are chosen
 ACTIVE_USERS_MAX = 50
-COUNTED_TURNS_MAX = 50_000  # latest turns of a period that are counted by day
+COUNTED_TURNS_MAX = 50_000  # latest turns that are counted by day
 SEARCHES_LISTED_MAX = 25
 SEARCHES_DAYS = 30
-RECALLED_MAX = 5  # events of a search
+GOT_MAX = 5  # hits of a search
 PREVIEW_CHARACTERS_MAX = 280  # of each side of a turn
 FACTS_READ_MAX = 40  # newest facts of a user
-SESSIONS_READ_MAX = 200  # of a year
-_FACT_STATUSES = ("current", "superseded", "expired", "removed")
 
 
 class SearchUnknown(NotFound):
     """There is no such search. It may have been forgotten with its session."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DayCounts:
-    """Turns by day (number of days since 1970). `is_cut`: only the latest turns are counted."""
+class GotEvent(NamedTuple):
+    """A hit of a counted search."""
 
-    turns: dict[int, int]
-    is_cut: bool
-    first_ms: int | None  # of all turns of the user
-    last_ms: int | None
+    event_id: str
+    score: float
+    query: str
+    response: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchTrace:
-    """A counted search: the turn that followed it, and the events it was the first to return."""
+    """A counted search: what it gave, and the turn that followed it."""
 
     user_id: str
     session_id: str
@@ -54,35 +54,18 @@ class SearchTrace:
     asked_ms: int
     hits: int
     cubes: int
-    duties: Sequence[str]  # that were due at it
     key: str | None  # label or first characters of the key; None: unknown
-    turn: Row | None  # event_id, topic, created_ms, query, response
-    recalled: Sequence[Row] = ()  # event_id, query, response
+    answerable: float | None  # None: not recorded, by an earlier version
+    ms: float | None  # that the search took
+    tokens: int | None  # of the texts in the answer, about four characters each
+    review: int  # by a person: 1 answered since, 2 no question for memory
+    turn: Row | None  # event_id, topic, created_ms, cites (its answer cites turns), query, response
+    got: Sequence[GotEvent] = ()  # best first; erased events are left out
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactNews:
-    """A fact that was learned lately. `replaced` is the text it took the place of."""
-
-    user_id: str
-    fact_id: str
-    text: str
-    replaced: str | None
-    status: str
-    created_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DaySearches:
-    """Searches of one day and how often what was due after them was done."""
-
-    day: int  # number of days since 1970
-    searches: int
-    answered: int  # with at least one hit
-    turns_due: int
-    remembered: int
-    seals_due: int
-    sealed: int
+    @property
+    def best(self) -> float | None:
+        """The score of the best hit, None without hits."""
+        return self.got[0].score if self.got else None
 
 
 def active_users(
@@ -107,52 +90,18 @@ def active_users(
     return [row for row in rows if pin in (None, row.user_id)]
 
 
-def day_counts(
-    context: Context, caller: Caller, user_id: str, *, low_ms: int, high_ms: int
-) -> DayCounts:
-    """Count the turns of a user on each day of a period, by the time they belong to.
+def turns_by_day(context: Context, caller: Caller, user_id: str) -> dict[date, int]:
+    """Count the turns of a user by the day they belong to; the latest COUNTED_TURNS_MAX of them.
 
     Raises PinnedToOtherUser, StoreUnavailable.
     """
-    ends: list[int | None] = [None, None]
-
-    def query(tx: Transaction, space: Row) -> list[Row]:
-        for place, sql in enumerate((SQL.first_turn, SQL.last_turn)):
-            row = tx.one_or_none(sql, space_id=space.id)
-            ends[place] = None if row is None else int(row.occurred_ms)
-        return tx.all(
-            SQL.turns_by_day, space_id=space.id, low=low_ms, high=high_ms, most=COUNTED_TURNS_MAX
-        )
-
-    rows = space_rows(context, caller, user_id, query)
-    turns = {int(row.day): int(row.turns) for row in rows}
-    return DayCounts(
-        turns=turns,
-        is_cut=sum(turns.values()) >= COUNTED_TURNS_MAX,
-        first_ms=ends[0],
-        last_ms=ends[1],
-    )
-
-
-def sessions_between(
-    context: Context, caller: Caller, user_id: str, *, low_ms: int, high_ms: int
-) -> list[Row]:
-    """Return session_id, turns and last_ms of sessions whose latest turn is in a period.
-
-    The latest SESSIONS_READ_MAX. Raises PinnedToOtherUser, StoreUnavailable.
-    """
-    return space_rows(
+    rows = space_rows(
         context,
         caller,
         user_id,
-        lambda tx, space: tx.all(
-            SQL.sessions_between,
-            space_id=space.id,
-            low=low_ms,
-            high=high_ms,
-            most=SESSIONS_READ_MAX,
-        ),
+        lambda tx, space: tx.all(SQL.turns_by_day, space_id=space.id, most=COUNTED_TURNS_MAX),
     )
+    return {day_of(int(row.day) * DAY_MS): int(row.turns) for row in rows}
 
 
 def list_searches(
@@ -162,12 +111,15 @@ def list_searches(
     user_id: str | None = None,
     behind: PageCursor | None = None,
     most: int = SEARCHES_LISTED_MAX,
+    missed: bool = False,
+    since_ms: int | None = None,
 ) -> tuple[list[SearchTrace], PageCursor | None]:
     """Return a page of the counted searches of the last SEARCHES_DAYS days, latest first.
 
-    And the cursor of the next page, None on the last one.
-    Raises PinnedToOtherUser, StoreUnavailable.
+    And the cursor of the next page, None on the last one. `missed`: only those that found no
+    answer and that nobody reviewed. Raises PinnedToOtherUser, StoreUnavailable.
     """
+    low = context.clock() - SEARCHES_DAYS * DAY_MS if since_ms is None else since_ms
     if user_id is not None or caller.pinned_user_id is not None:
         user_id = space_user_id(caller, user_id)
     start = behind or PageCursor(AFTER_ALL, 0)
@@ -176,7 +128,8 @@ def list_searches(
         rows = tx.all(
             SQL.latest_steps,
             user_id=user_id,
-            low=context.clock() - SEARCHES_DAYS * DAY_MS,
+            missed=int(missed),
+            low=low,
             before_ms=start.ms,
             before_id=start.id,
             most=most + 1,
@@ -198,29 +151,46 @@ def find_search(
         row = tx.one_or_none(SQL.one_step, user_id=user_id, session_id=session_id, step=step)
         if row is None:
             raise SearchUnknown
-        return _trace(tx, row, recalled_max=4 * RECALLED_MAX, characters=20_000)
+        return _trace(tx, row, got_max=4 * GOT_MAX, characters=20_000)
 
     return context.store.read(read, account_id=caller.account_id)
+
+
+def review_search(
+    context: Context, caller: Caller, user_id: str, session_id: str, step: int, review: int
+) -> None:
+    """Record what a person thinks of a search. Raises SearchUnknown, StoreUnavailable."""
+    user_id = space_user_id(caller, user_id)
+
+    def write(tx: Transaction) -> None:
+        row = tx.one_or_none(SQL.one_step, user_id=user_id, session_id=session_id, step=step)
+        if row is None:
+            raise SearchUnknown
+        tx.run(SQL.review_step, session=row.session, step=step, review=review)
+
+    context.store.write(write, account_id=caller.account_id)
 
 
 def _trace(
     tx: Transaction,
     row: Row,
     *,
-    recalled_max: int = RECALLED_MAX,
+    got_max: int = GOT_MAX,
     characters: int = PREVIEW_CHARACTERS_MAX,
 ) -> SearchTrace:
-    place = {"session": row.session, "step": row.step}
     turn = tx.one_or_none(
         SQL.turn_of_step,
         low=row.asked_ms,
         high=row.asked_ms + DAY_MS,
         characters=characters + 1,
-        **place,
+        session=row.session,
+        step=row.step,
     )
-    recalled = tx.all(
-        SQL.recalled_at, characters=PREVIEW_CHARACTERS_MAX + 1, most=recalled_max, **place
+    scores = dict(json.loads(row.got or "[]")[:got_max])
+    rows = tx.all(
+        SQL.events_got, event_ids=json.dumps(list(scores)), characters=PREVIEW_CHARACTERS_MAX + 1
     )
+    texts = {one.event_id: _cut(one, PREVIEW_CHARACTERS_MAX) for one in rows}
     return SearchTrace(
         user_id=row.user_id,
         session_id=row.session_id,
@@ -228,10 +198,17 @@ def _trace(
         asked_ms=row.asked_ms,
         hits=row.hits,
         cubes=row.cubes,
-        duties=row.owed.split(",") if row.owed else (),
         key=row.label or (f"sk_{row.hint}…" if row.hint else None),
+        answerable=row.answerable,
+        ms=row.ms,
+        tokens=None if row.characters is None else round(row.characters / 4),
+        review=row.review,
         turn=turn and _cut(turn, characters),
-        recalled=[_cut(event, PREVIEW_CHARACTERS_MAX) for event in recalled],
+        got=[
+            GotEvent(event_id, score, texts[event_id].query, texts[event_id].response)
+            for event_id, score in scores.items()
+            if event_id in texts
+        ],
     )
 
 
@@ -241,55 +218,35 @@ def _cut(row: Row, characters: int) -> Row:
     )
 
 
-def fact_news(context: Context, caller: Caller, *, since_ms: int) -> list[FactNews]:
-    """Return facts stored since a time, newest first.
+def count_facts(context: Context, caller: Caller, *, since_ms: int) -> tuple[int, int]:
+    """Count the facts stored since a time: those that are new, and those that replaced another.
 
     Of the ACTIVE_USERS_MAX users that were active last, and the newest FACTS_READ_MAX of each.
     Raises StoreUnavailable.
     """
 
-    def read(tx: Transaction) -> list[FactNews]:
-        spaces = tx.all(
-            SQL.active_spaces,
-            low="",
-            high="\U0010ffff",
-            newest=NEWEST_USERS_MAX,
-            most=ACTIVE_USERS_MAX,
-        )
+    def read(tx: Transaction) -> list[Row]:
+        users = {"low": "", "high": "\U0010ffff", "newest": NEWEST_USERS_MAX}
         return [
-            FactNews(
-                user_id=space.user_id,
-                fact_id=row.fact_id,
-                text=row.text,
-                replaced=row.replaced,
-                status=_FACT_STATUSES[row.status],
-                created_ms=row.created_ms,
-            )
-            for space in spaces
+            row
+            for space in tx.all(SQL.active_spaces, most=ACTIVE_USERS_MAX, **users)
             for row in tx.all(SQL.newest_facts, space_id=space.id, most=FACTS_READ_MAX)
             if row.created_ms >= since_ms and row.text
         ]
 
     rows = context.store.read(read, account_id=caller.account_id)
-    return sorted(rows, key=lambda row: -row.created_ms)
+    replacing = sum(row.replaced is not None for row in rows)
+    return len(rows) - replacing, replacing
 
 
-def searches_by_day(context: Context, caller: Caller, *, days: int) -> list[DaySearches]:
-    """Return the counted searches of each of the last days, today last, of the whole account.
+def count_searches(context: Context, caller: Caller, *, since_ms: int) -> tuple[int, int]:
+    """Return how many searches since a time asked memory, and how many of them were answered.
 
-    Raises StoreUnavailable.
+    Answered are those with `answerable` of at least .5, and those that a person answered since.
+    Searches that a person marked as no question for memory are not counted. Raises
+    StoreUnavailable.
     """
-    today = context.clock() // DAY_MS
-    rows = context.store.read(
-        lambda tx: tx.all(SQL.steps_by_day, low=(today - days + 1) * DAY_MS),
-        account_id=caller.account_id,
+    row = context.store.read(
+        lambda tx: tx.one(SQL.week_of_steps, low=since_ms), account_id=caller.account_id
     )
-    by_day = {int(row.day): row for row in rows}
-    names = ("searches", "answered", "turns_due", "remembered", "seals_due", "sealed")
-    return [
-        DaySearches(
-            day=day,
-            **{name: int(getattr(by_day[day], name)) if day in by_day else 0 for name in names},
-        )
-        for day in range(today - days + 1, today + 1)
-    ]
+    return row.searches, row.answered

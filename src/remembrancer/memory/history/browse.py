@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...accounts import session_user_id, space_user_id
@@ -26,6 +26,7 @@ from ...protocol.memory import (
 )
 from ...protocol.seal import render
 from ...protocol.text import beginning, rfc3339
+from ...protocol.trust import SOURCES
 from ...store import Row, Transaction, load_queries
 from ..duties import DutyReport, SessionCounts, check_duties, is_l1_due, turns_owing_l1
 from ..filters import passing_or_all
@@ -145,6 +146,7 @@ def _listed_event(row: Row) -> ListedEvent:
 SESSIONS_LISTED_MAX = 30
 TURNS_SHOWN_MAX = 30  # on one page of a timeline
 OTHERS_SHOWN_MAX = 200  # of each other kind of entry on that page
+TITLE_CHARACTERS_MAX = 90
 TURN_CHARACTERS_MAX = 1_200  # of each side of a turn
 SHOWN_MAX = 1_000  # events that the searches of a page returned
 # Order of entries with the same time.
@@ -179,6 +181,8 @@ class SessionRow:
     created_ms: int
     topic: str | None  # of its latest turn
     query: str
+    title: str  # its first request, shortened
+    summary: str  # its newest L1, shortened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,6 +284,8 @@ def _session_row(row: Row) -> SessionRow:
         created_ms=row.created_ms,
         topic=row.topic,
         query=row.query or "",
+        title=beginning(" ".join((row.first or row.session_id).split()), TITLE_CHARACTERS_MAX),
+        summary=beginning(" ".join((row.summary or "").split()), LISTED_CHARACTERS_MAX),
     )
 
 
@@ -414,8 +420,10 @@ def _open_duties(context: Context, tx: Transaction, row: Row, space: Row) -> Dut
 
 USERS_LISTED_MAX = 100
 EVENTS_LISTED_MAX = 25
+PLACED_TURNS_MAX = 5_000
 LISTED_CHARACTERS_MAX = 400  # of each side of an event in a list
 SHOWN_IN_MAX = 20
+AROUND = 1  # turns before and after one
 # names that files/files.py gives to created files
 _FILE_NAME = re.compile(r"[^\s/()\[\]\"'`<>]{1,100}-[0-9a-f]{12}\.[a-z0-9]{2,5}\b")
 _FILES_NAMED_MAX = 20
@@ -428,23 +436,10 @@ class UserCounts:
     events: int = 0
     sessions: int = 0
     facts: int = 0
+    wishes: int = 0  # of the facts
     summaries: int = 0
     maps: int = 0  # the newest version
     flagged: int = 0  # events with flags
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRow:
-    """One event of a list; both sides are cut to LISTED_CHARACTERS_MAX."""
-
-    event_id: str
-    session_id: str
-    topic: str | None
-    query: str
-    response: str
-    flags: Sequence[str]
-    occurred_ms: int
-    created_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -452,8 +447,7 @@ class EventContext:
     """One event and the data connected with it."""
 
     event: Event
-    before: str | None  # the event_id of the turn before it in its session
-    after: str | None
+    around: list[ListedEvent]  # it, with the turns before and after it in its session
     facts: list[str]
     cubes: list[board.Card]  # of the account, with the event as evidence
     told_in: list[str]  # l1_ids of the summaries that cover it
@@ -490,77 +484,65 @@ def user_counts(context: Context, caller: Caller, user_id: str) -> UserCounts:
     return context.store.read(read, account_id=caller.account_id)
 
 
-def newest_events(
-    context: Context,
-    caller: Caller,
-    user_id: str,
-    *,
-    after_ms: int | None = None,
-    before_ms: int | None = None,
-    behind: PageCursor | None = None,
-) -> tuple[list[EventRow], PageCursor | None]:
-    """Return a page of a user's events in a period, latest occurrence first.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPlaces:
+    """Projects of a user's turns, and sources of the latest PLACED_TURNS_MAX, with counts."""
 
-    And the cursor of the next page, None on the last one.
-    Raises PinnedToOtherUser.
+    projects: dict[str, int]
+    sources: dict[str, int]
+
+
+def turn_places(context: Context, caller: Caller, user_id: str) -> TurnPlaces:
+    """Count a user's turns by project and by the source of the message.
+
+    Raises PinnedToOtherUser, StoreUnavailable.
     """
-    end = AFTER_ALL if before_ms is None else before_ms
-    start = behind if behind is not None and behind.ms < end else PageCursor(end, -1)
 
     def read(tx: Transaction, space: Row) -> list[Row]:
-        return tx.all(
-            SQL.newest_events,
-            space_id=space.id,
-            after_ms=-AFTER_ALL if after_ms is None else after_ms,
-            before_ms=start.ms,
-            before_id=start.id,
-            characters=LISTED_CHARACTERS_MAX + 1,
-            most=EVENTS_LISTED_MAX + 1,
-        )
+        most = {"space_id": space.id, "most": PLACED_TURNS_MAX}
+        return [*tx.all(SQL.projects_of, **most), *tx.all(SQL.sources_of, **most)]
 
-    return _events_page(context, caller, user_id, read)
+    rows = space_rows(context, caller, user_id, read)
+    return TurnPlaces(
+        projects={row.place[1:]: row.n for row in rows if isinstance(row.place, str)},
+        sources={SOURCES[row.place]: row.n for row in rows if isinstance(row.place, int)},
+    )
+
+
+def list_summaries(
+    context: Context, caller: Caller, user_id: str, *, below: int | None, size: int
+) -> tuple[list[Row], int | None]:
+    """Return a page of a user's L1s, newest first, and `below` of the next page.
+
+    Raises PinnedToOtherUser, StoreUnavailable.
+    """
+
+    def read(tx: Transaction, space: Row) -> list[Row]:
+        low, high = below or AFTER_ALL, size + 1
+        return tx.all(SQL.summaries_below, space_id=space.id, below=low, most=high)
+
+    rows, last = split_page(space_rows(context, caller, user_id, read), size)
+    return rows, last and int(last.id)
 
 
 def list_flagged(
-    context: Context, caller: Caller, user_id: str, *, behind: PageCursor | None = None
-) -> tuple[list[EventRow], PageCursor | None]:
-    """Return a page of a user's flagged events, such as those with a secret, latest first.
+    context: Context, caller: Caller, user_id: str, *, below: int | None = None
+) -> tuple[list[ListedEvent], int | None]:
+    """Return a page of a user's flagged events, such as those with a secret, latest stored first.
 
-    Raises PinnedToOtherUser.
+    And `below` of the next page, None on the last one. Raises PinnedToOtherUser.
     """
 
     def read(tx: Transaction, space: Row) -> list[Row]:
-        low, high = row_id(space.id, 0), row_id(space.id + 1, 0)
-        before = high if behind is None else min(behind.id, high)
-        return tx.all(
-            SQL.flagged_events,
-            low=low,
-            before_id=before,
-            characters=LISTED_CHARACTERS_MAX + 1,
-            most=EVENTS_LISTED_MAX + 1,
-        )
+        low, high = row_id(space.id, 0), row_id(space.id, below or (1 << 32) - 1)
+        page = {"low": low, "before_id": high, "most": EVENTS_LISTED_MAX + 1}
+        return tx.all(SQL.flagged_events, **page)
 
-    return _events_page(context, caller, user_id, read)
-
-
-def _events_page(
-    context: Context, caller: Caller, user_id: str, read: Callable[[Transaction, Row], list[Row]]
-) -> tuple[list[EventRow], PageCursor | None]:
     rows, last = split_page(space_rows(context, caller, user_id, read), EVENTS_LISTED_MAX)
-    return [_event_row(row) for row in rows], last and PageCursor(last.occurred_ms, last.id)
-
-
-def _event_row(row: Row) -> EventRow:
-    return EventRow(
-        event_id=row.event_id,
-        session_id=row.session_id,
-        topic=row.topic,
-        query=beginning(row.query, LISTED_CHARACTERS_MAX),
-        response=beginning(row.response, LISTED_CHARACTERS_MAX),
-        flags=flag_names(row.flags),
-        occurred_ms=row.occurred_ms,
-        created_ms=row.created_ms,
+    events = context.store.read(
+        lambda tx: _complete(tx, caller, rows), account_id=caller.account_id
     )
+    return events, last and number_of(last.id)
 
 
 def event_context(context: Context, caller: Caller, event_id: str) -> EventContext:
@@ -573,18 +555,14 @@ def event_context(context: Context, caller: Caller, event_id: str) -> EventConte
         row = own_event(tx, caller, event_id)
         space_id = space_of(row.id)
         session = tx.one(SPACES.session_of, space_id=space_id, session_id=row.session_id).id
-        turn = {"session": session, "occurred_ms": row.occurred_ms, "id": row.id}
-        neighbours = (
-            tx.one_or_none(SQL.turn_before, **turn),
-            tx.one_or_none(SQL.turn_after, **turn),
-        )
+        turn = {"session": session, "occurred_ms": row.occurred_ms, "id": row.id, "most": AROUND}
+        around = [*tx.all(SQL.turns_before, **turn)[::-1], row, *tx.all(SQL.turns_after, **turn)]
         named_files = list(dict.fromkeys(_FILE_NAME.findall(f"{row.query}\n{row.response}")))[
             :_FILES_NAMED_MAX
         ]
         return EventContext(
             event=event_of(tx, row),
-            before=neighbours[0] and neighbours[0].event_id,
-            after=neighbours[1] and neighbours[1].event_id,
+            around=_complete(tx, caller, around),
             facts=[
                 fact.text for fact in tx.all(SQL.facts_of_event, event=row.id, space_id=space_id)
             ],

@@ -9,29 +9,38 @@ select
     (select coalesce(sum(turns), 0) from sessions where sessions.account_id = :account_id and sessions.space_id = :space_id) as events,
     (select count(*) from sessions where sessions.account_id = :account_id and sessions.space_id = :space_id) as sessions,
     (select count(*) from facts where facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0) as facts,
+    (select count(*) from facts where facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0 and facts.kind > 0) as wishes,
     (select count(*) from summaries where summaries.account_id = :account_id and summaries.space_id = :space_id) as summaries,
     (select coalesce(max(version), 0) from maps where maps.account_id = :account_id and maps.space_id = :space_id) as maps,
     (select count(*) from events where events.account_id = :account_id and events.flags <> '' and (events.flags like '%instruction%' or events.flags like '%secret%') and events.id >= :low and events.id < :high) as flagged;
 
--- newest_events: The events of a space in a period, newest first, before a cursor
-select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms,
-    substr(events.query, 1, cast(:characters as integer)) as query, substr(events.response, 1, cast(:characters as integer)) as response
-from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
-where events.account_id = :account_id and events.id >> 32 = :space_id and events.occurred_ms >= :after_ms and (events.occurred_ms, events.id) < (:before_ms, :before_id)
-order by events.occurred_ms desc, events.id desc limit :most;
+-- projects_of: The projects of the turns of a space, each with its number of turns
+select value as place, count(*) as n from metadata_values
+where account_id = :account_id and space_id = :space_id and kind = 0 and key = 'project' and value like 's%'
+group by value order by n desc, value limit :most;
+
+-- sources_of: The sources of the messages of a space, of the latest turns only
+select place, count(*) as n from (
+    select query_source as place from events where account_id = :account_id and id >> 32 = :space_id
+        and id >= (cast(:space_id as bigint) << 32) and id < ((cast(:space_id as bigint) + 1) << 32)  -- row-level security hides the first condition from PostgreSQL's planner
+    order by occurred_ms desc, id desc limit :most
+) as latest group by place order by place;
+
+-- summaries_below: The L1s of a space below an id, newest first
+select summaries.id, summaries.l1_id, sessions.session_id, summaries.text, summaries.created_ms
+from summaries join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
+where summaries.account_id = :account_id and summaries.space_id = :space_id and summaries.id < :below order by summaries.id desc limit :most;
 
 -- flagged_events: The events of a space that need attention, those with a secret or like an instruction, latest stored first
-select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms,
-    substr(events.query, 1, cast(:characters as integer)) as query, substr(events.response, 1, cast(:characters as integer)) as response
-from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
-where events.account_id = :account_id and events.flags <> '' and (events.flags like '%instruction%' or events.flags like '%secret%') and events.id >= :low and events.id < :before_id
-order by events.id desc limit :most;
+select id from events
+where account_id = :account_id and flags <> '' and (flags like '%instruction%' or flags like '%secret%') and id >= :low and id < :before_id
+order by id desc limit :most;
 
--- turn_before: The previous turn of a session
-select event_id from events where account_id = :account_id and session = :session and (occurred_ms, id) < (:occurred_ms, :id) order by occurred_ms desc, id desc limit 1;
+-- turns_before: The turns of a session before one, latest first
+select id from events where account_id = :account_id and session = :session and (occurred_ms, id) < (:occurred_ms, :id) order by occurred_ms desc, id desc limit :most;
 
--- turn_after: The next turn of a session
-select event_id from events where account_id = :account_id and session = :session and (occurred_ms, id) > (:occurred_ms, :id) order by occurred_ms, id limit 1;
+-- turns_after: The turns of a session after one, earliest first
+select id from events where account_id = :account_id and session = :session and (occurred_ms, id) > (:occurred_ms, :id) order by occurred_ms, id limit :most;
 
 -- facts_of_event: The facts that came with a turn
 select text, created_ms from facts where account_id = :account_id and event = :event and space_id = :space_id and text <> '' order by id;
@@ -45,6 +54,14 @@ where sessions.account_id = :account_id and shown_events.account_id = :account_i
 select sessions.id, sessions.session_id, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised, sessions.turns_without_l1,
     sessions.open_task is not null as task_open, sessions.created_ms, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms,
     (select count(*) from summaries where summaries.account_id = :account_id and summaries.session = sessions.id) as summaries,
+    (
+        select substr(earliest.query, 1, 400) from events as earliest
+        where earliest.account_id = :account_id and earliest.session = sessions.id and earliest.query <> '' order by earliest.occurred_ms, earliest.id limit 1
+    ) as first,
+    (
+        select substr(summaries.text, 1, cast(:characters as integer)) from summaries
+        where summaries.account_id = :account_id and summaries.session = sessions.id order by summaries.id desc limit 1
+    ) as summary,
     substr(events.query, 1, cast(:characters as integer)) as query, events.topic
 from sessions left join events on events.account_id = :account_id and events.id = (
     select latest.id from events as latest where latest.account_id = :account_id and latest.session = sessions.id order by latest.created_ms desc, latest.id desc limit 1
@@ -58,6 +75,14 @@ order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc, sessions.id 
 select sessions.id, sessions.session_id, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised, sessions.turns_without_l1,
     sessions.open_task is not null as task_open, sessions.created_ms, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms,
     (select count(*) from summaries where summaries.account_id = :account_id and summaries.session = sessions.id) as summaries,
+    (
+        select substr(earliest.query, 1, 400) from events as earliest
+        where earliest.account_id = :account_id and earliest.session = sessions.id and earliest.query <> '' order by earliest.occurred_ms, earliest.id limit 1
+    ) as first,
+    (
+        select substr(summaries.text, 1, cast(:characters as integer)) from summaries
+        where summaries.account_id = :account_id and summaries.session = sessions.id order by summaries.id desc limit 1
+    ) as summary,
     newest.query, newest.topic
 from sessions left join lateral (
     select substr(events.query, 1, cast(:characters as integer)) as query, events.topic from events
@@ -67,8 +92,11 @@ where sessions.account_id = :account_id and sessions.space_id = :space_id
     and (coalesce(sessions.last_turn_ms, sessions.created_ms), sessions.id) < (:before_ms, :before_id)
 order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc, sessions.id desc limit :most;
 
--- session: The state of one session
-select id, step, remembered_step, turns, turns_summarised, turns_without_l1, turns_without_cube, open_task is not null as task_open, cube_turn, created_ms, last_turn_ms
+-- session: The state of one session, and its first request
+select (
+    select substr(earliest.query, 1, 400) from events as earliest
+    where earliest.account_id = :account_id and earliest.session = sessions.id and earliest.query <> '' order by earliest.occurred_ms, earliest.id limit 1
+) as first, id, step, remembered_step, turns, turns_summarised, turns_without_l1, turns_without_cube, open_task is not null as task_open, cube_turn, created_ms, last_turn_ms
 from sessions where account_id = :account_id and space_id = :space_id and session_id = :session_id;
 
 -- turns: The turns of a session before a cursor, latest occurrence first

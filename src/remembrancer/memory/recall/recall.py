@@ -321,6 +321,7 @@ def recall(
     Raises PinnedToOtherUser, TimeInFuture, RerankerNotConfigured, StoreUnavailable,
     EmbedderUnavailable.
     """
+    start = perf_counter()
     if query.teams is not None:
         return recall_with_teams(context, caller, query)
     user_id = space_user_id(caller, query.user_id)
@@ -341,7 +342,13 @@ def recall(
         answer = reranked(context, caller, query, answer)
     if not serves_cubes or caller.member is not None:
         answer = answer.model_copy(update={"shared_cubes": []})
-    to_record = SearchToRecord(user_id=user_id, query=query, space=outcome.space, answer=answer)
+    to_record = SearchToRecord(
+        user_id=user_id,
+        query=query,
+        space=outcome.space,
+        answer=answer,
+        ms=round((perf_counter() - start) * 1000, 2),
+    )
     if not counts:
         # Without a counted search, the session cannot cite.
         may_write = caller.has_protocol and not caller.read_only
