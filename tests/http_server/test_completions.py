@@ -88,6 +88,32 @@ def test_repeated_idempotency_key_returns_the_first_answer(serve: Callable[..., 
     assert len(served.model.requests) == 2
 
 
+def test_metadata_is_of_the_turn_and_names_the_open_project(http: Http) -> None:
+    """specification.md#completions-request"""
+    fields: dict[str, Any] = {"messages": MESSAGES, "metadata": {"project": "pier", "ticket": "9"}}
+    for project, time in (("pier", "8:15"), ("quay", "9:40")):
+        told = f"The ferry leaves at {time}."
+        http.remember(told, "Noted.", session_id=project, metadata={"project": project})
+
+    answer = http.post(PATH, fields).json()
+    stored = http.get(f"/api/v7/event/{answer['id']}").json()
+    said = {"input": "When does the bus leave?", "metadata": {"project": "pier"}}
+    response = http.post("/v1/responses", said).json()
+
+    assert stored["metadata"] == {"project": "pier", "ticket": "9"}
+    assert response["metadata"] == {"project": "pier"}
+    text = answer["choices"][0]["message"]["content"]
+    assert ("8:15" in text, "9:40" in text) == (True, False)
+
+
+def test_quotes_come_as_often_as_asked(http: Http) -> None:
+    """specification.md#completions-choices"""
+    answer = http.post(PATH, {"messages": MESSAGES, "n": 3}).json()
+
+    assert [choice["index"] for choice in answer["choices"]] == [0, 1, 2]
+    assert len({choice["message"]["content"] for choice in answer["choices"]}) == 1
+
+
 def test_quotes_answer_without_a_chat_model(http: Http) -> None:
     """Without a chat model: quotes; the turn is stored (specification.md#completions-quotes)."""
     http.remember("When does the ferry to Elba leave?", "At 9:40 from pier 3.")

@@ -15,6 +15,7 @@ from ..accounts import may_use_outside_models, require_write, user_of_session
 from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..context import Caller, Context
 from ..memory.intake import Intake, OnlyEchoedText
+from ..memory.projects import project_in
 from ..memory.recall.recall import recall
 from ..memory.write.turns import IncomingTurn, StoredTurn, answers_step, store_turn_idempotently
 from ..models import (
@@ -177,6 +178,7 @@ def start_completion(
         top_k=limits.UNASKED_HITS_MAX,
         min_answerable=limits.UNASKED_ANSWERABLE_MIN,
         interact=not request.continues,
+        project=project_in(request.metadata),
         seals=False,  # the client sees no seal
     )
     search_result = recall(context, caller, query, serves_cubes=False)
@@ -359,11 +361,14 @@ def _quoted(turn: CompletionTurn, write: Write | None) -> Completed:
         turn.search_result, background_quotes(turn.search_result), message, turn.reason
     )
     warning = service_key_warning(turn.request.question.text)
+    numbers = range(turn.request.n or 1)
     if write is not None:
-        write(0, {"content": "\n\n".join(filter(None, (text, warning)))})
+        for number in numbers:
+            write(number, {"content": "\n\n".join(filter(None, (text, warning)))})
     response = ModelResponse(text=stored_text, model=QUOTES_NAME, tries=())
-    choice = Choice(message=CompletionMessage(content=text), finish_reason="stop")
-    return _store_answer(turn, response, [choice], warning, topic=QUOTED_TOPIC)
+    said = CompletionMessage(content=text)
+    choices = [Choice(index=number, message=said, finish_reason="stop") for number in numbers]
+    return _store_answer(turn, response, choices, warning, topic=QUOTED_TOPIC)
 
 
 def _completed(
@@ -417,6 +422,7 @@ def _store_answer(
             topic=topic,
             occurred_ms=turn.context.clock(),
         ),
+        given=turn.request.metadata,
     )
     return store_turn_idempotently(
         turn.context, turn.caller, event, turn.idempotency, Completed, answer
@@ -428,7 +434,7 @@ def _store_answer(
 
 Emit = Callable[[str, object], None]  # sends an event of a stream: name and data
 # Fields of the two interfaces with the same name and meaning.
-_SAME = ("model", "user", "temperature", "top_p", "parallel_tool_calls")
+_SAME = ("model", "user", "metadata", "temperature", "top_p", "parallel_tool_calls")
 _TEXT_PARTS = ("input_text", "output_text", "text")
 
 
@@ -596,7 +602,6 @@ def pending_response(
     request: ResponseRequest, identifier: str, created_s: int, model: str
 ) -> ResponseObject:
     """Return the response before its output; `created_s` in seconds since 1970."""
-    extra = request.model_extra or {}
     return ResponseObject.model_validate(
         {
             "id": identifier,
@@ -608,7 +613,7 @@ def pending_response(
             "incomplete_details": None,
             "instructions": request.instructions,
             "max_output_tokens": request.max_output_tokens,
-            "metadata": extra.get("metadata") or {},
+            "metadata": request.metadata or {},
             "parallel_tool_calls": request.parallel_tool_calls is not False,
             "previous_response_id": None,
             "store": False,

@@ -7,6 +7,7 @@ person's, and holds in every project.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ..protocol.search import PROJECT
@@ -39,8 +40,13 @@ def own_or_none(project: str) -> dict[str, Any]:
 
 def project_of(stored: str | None) -> str | None:
     """Return the project in metadata as it is stored."""
-    value = (read_metadata(stored) or {}).get(PROJECT)
-    return value if isinstance(value, str) else None
+    return project_in(read_metadata(stored))
+
+
+def project_in(metadata: Mapping[str, Any] | None) -> str | None:
+    """Return the project in metadata as a request brings it."""
+    value = (metadata or {}).get(PROJECT)
+    return value if isinstance(value, str) and value else None
 
 
 def is_elsewhere(stored: str | None, project: str | None) -> bool:

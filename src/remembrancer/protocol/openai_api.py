@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from . import limits
 from .errors import Problem, TooManyRequests, Unauthorized
+from .filters import OfTurn
 from .message import Body, Described, Id, Message, Misfit, OrAbsent, example
 from .text import Text
 
@@ -16,6 +17,7 @@ from .text import Text
 
 # Fields of a request that this service reads and does not pass on.
 _OWN_FIELDS = (
+    "metadata",
     "messages",
     "model",
     "user",
@@ -146,6 +148,7 @@ class Completion(Body):
     """User whose memory to use. Default: the key's pin, else the account's name."""
     session_id: Id = "default"
     """Session of the message."""
+    metadata: OfTurn = None
     stream: bool | None = None
     """Stream the answer in chunks."""
     stream_options: StreamOptions | None = None
@@ -309,6 +312,7 @@ class ResponseRequest(Body):
     """User whose memory to use. Default: the key's pin, else the account's name."""
     session_id: Id = "default"
     """Session of the message."""
+    metadata: OfTurn = None
     stream: bool | None = None
     """Stream the answer as events."""
     max_output_tokens: Annotated[int | None, Field(ge=1, le=limits.TOKENS_MAX)] = None
