@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from agents.claude_code import PREFIX, ClaudeCode, ClaudeRun, request_text
-from agents.endpoints import ToolCall
+from agents.endpoints import Reply, ToolCall
 from service import Http
 
 pytestmark = pytest.mark.agents
@@ -192,3 +192,13 @@ def test_end_of_a_background_task_is_not_the_users_words(claude: ClaudeCode, own
     assert len(run.requests) >= 2
     assert [hit["query"] for hit in hits if "tool-use-id" in hit["query"]] == []
     assert len(stored(owned, prompt)) == 1
+
+
+def test_a_subagent_reads_what_its_task_is_about(claude: ClaudeCode, first: ClaudeRun) -> None:
+    task = {"description": "look", "prompt": QUESTION, "subagent_type": "general-purpose"}
+    replies: list[Reply] = [ToolCall("Agent", task), "Port 6543 [general].", "Over."]
+    run = claude.run("Let another agent do it.", replies)
+
+    own, of_subagent = run.requests[:2]
+    assert "It listens on port 6543" not in request_text(own)
+    assert "It listens on port 6543" in request_text(of_subagent)

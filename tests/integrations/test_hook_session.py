@@ -222,14 +222,37 @@ def test_key_in_a_prompt_is_removed(agent: Agent, owner: Http) -> None:
     assert "[a key was removed]" in event["query"]
 
 
-def test_subagent_turns_are_ignored_but_its_tool_calls_are_checked(
+def test_a_subagent_recalls_but_its_turns_are_ignored_and_its_tool_calls_checked(
     agent: Agent, owner: Http
 ) -> None:
+    owner.remember("Which beans grow in bed 3?", "Borlotti beans.")
+    steps = owner.memory("subagent")["step"]
+    agent.trigger("UserPromptSubmit", prompt="Ask somebody about the garden.")
+    for bed in (3, 9):
+        task = {"description": "look", "prompt": f"Find out which beans grow in bed {bed}."}
+        agent.trigger("PreToolUse-Write", tool_name="Task", tool_input=task)
+
+    recalled = [context_of(agent.trigger("SubagentStart", agent_id=f"a{n}")) for n in range(3)]
     agent.trigger("UserPromptSubmit", agent_id="a1", prompt="subagent task")
     agent.trigger("Stop", agent_id="a1", last_assistant_message="subagent answer")
 
-    assert owner.memory("subagent")["hits"] == []
+    assert ["Borlotti beans." in text for text in recalled] == [True, True, False]
+    found = owner.memory("Find out which beans subagent")
+    assert [hit["response"] for hit in found["hits"]] == ["Borlotti beans."]
+    assert found["step"] == steps + 1
     assert denial(agent.trigger("PreToolUse-Write", agent_id="a1"))
+
+
+def test_a_prompt_that_is_an_image_alone_is_stored_with_its_answer(
+    agent: Agent, owner: Http
+) -> None:
+    owner.remember("Show me an image of the pier.", "Here it is.")
+
+    assert context_of(agent.trigger("UserPromptSubmit", prompt="")) == ""
+    agent.trigger("Stop", last_assistant_message="A tabby cat asleep on the pier.")
+
+    [hit, *_] = owner.memory("Where does the tabby cat sleep?")["hits"]
+    assert (hit["query"], hit["response"]) == ("[image]", "A tabby cat asleep on the pier.")
 
 
 def test_recalled_text_respects_the_budget(agent: Agent, owner: Http) -> None:

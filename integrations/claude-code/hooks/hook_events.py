@@ -19,9 +19,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-ANSWERABLE_MIN = 0.1  # protocol/limits.py, HOOKS_ANSWERABLE_MIN
+ANSWERABLE_MIN = 0.12  # protocol/limits.py, HOOKS_ANSWERABLE_MIN
 HITS_MAX = 8  # protocol/limits.py, UNASKED_HITS_MAX
 QUERY_CHARACTERS_MAX = 20_000  # of a prompt sent as a search; the whole prompt is remembered
+PROMPT, SUBAGENT = "UserPromptSubmit", "SubagentStart"
+SUBAGENT_TOOLS = ("Task", "Agent")
+IMAGE = "[image]"  # stored as the prompt that is an image alone
 SHOWN_MAX = 500  # recalled items of a session that are not shown again
 START = (
     "Hooks follow the protocol of this memory for you: they search it before you answer and save "
@@ -40,13 +43,13 @@ def answer(
     """Return the answer for the agent. Raises InvalidSetupError and OSError."""
     name = str(event.get("hook_event_name"))
     if event.get("agent_id"):
-        # Turns of a subagent are not the user's, but its tool calls need permission.
+        # Turns of a subagent are not the user's: it may recall, and its tool calls need permission.
         if name == "PreToolUse":
             return check_permissions(event, settings, service, session)
-        return {}
+        return recall_for_task(settings, service, session) if name == SUBAGENT else {}
     handler = {
         "SessionStart": start_session,
-        "UserPromptSubmit": recall,
+        PROMPT: recall,
         "PreToolUse": check_permissions,
         "PostToolUse": log_tool_call,
         "PostToolUseFailure": log_tool_call,
@@ -112,28 +115,16 @@ def recall(
 ) -> dict[str, Any]:
     """Return search results for the prompt; nothing if there are none."""
     prompt = save_prompt(event, settings, session)
-    if not prompt:
+    if not prompt or prompt == IMAGE:
         return {}
-    from remembrancer_protocol.pasted import without_secrets
-
     state = session.read()
-    query: dict[str, Any] = {
-        "query_text": without_secrets(readable(prompt))[:QUERY_CHARACTERS_MAX],
-        "session_id": session.id,
-        "top_k": HITS_MAX,
-        "max_tokens": settings.tokens,
-        "min_answerable": ANSWERABLE_MIN,
-        "seals": False,
-    }
-    if project := state.get("project_name"):
-        query["project"] = project
+    query: dict[str, Any] = {"session_id": session.id, "seals": False}
     if work := state.get("work"):
         from hook_work import work_to_send
 
         query["work"] = work_to_send(work)
     try:
-        query["user_id"] = user_id(settings, service, session)
-        results = service.post("/api/v7/memory", query)
+        results = _search(prompt, settings, service, session, query)
     except (InvalidSetupError, ServiceUnreachableError, ServiceError):
         if work:  # old by the next prompt, and perhaps what the service rejected
             session.update(work=None)
@@ -145,9 +136,7 @@ def recall(
     ]
     since = state.get("context_from")
     results["hits"] = [
-        hit
-        for hit in results["hits"]
-        if not _is_of_machine(hit) and not _is_in_conversation(hit, session.id, since)
+        hit for hit in results["hits"] if not _is_in_conversation(hit, session.id, since)
     ]
     recalled = Recalled(results, state, settings.tokens)
     session.update(
@@ -160,7 +149,51 @@ def recall(
         work=None,
     )
     text = recalled.text()
-    return hook_output.context(settings.agent, "UserPromptSubmit", text)
+    return hook_output.context(settings.agent, PROMPT, text)
+
+
+def recall_for_task(settings: Settings, service: Service, session: Session) -> dict[str, Any]:
+    """Return search results for the oldest task that no subagent has begun.
+
+    Nothing is stored or counted.
+    """
+    task = session.change(lambda state: state["tasks"].pop(0) if state.get("tasks") else "")
+    if not task:
+        return {}
+    try:
+        results = _search(task, settings, service, session, {"interact": False})
+    except (InvalidSetupError, ServiceUnreachableError, ServiceError):
+        return {}
+    text = Recalled(results, {}, settings.tokens).text()
+    return hook_output.context(settings.agent, SUBAGENT, text)
+
+
+def _note_task(event: dict[str, Any], session: Session) -> None:
+    """Keep the task that the agent gives to a subagent until that starts: then it is not told."""
+    arguments = event.get("tool_input")
+    task = arguments.get("prompt") if isinstance(arguments, dict) else None
+    if isinstance(task, str) and task.strip():
+        session.change(lambda state: state.setdefault("tasks", []).append(task))
+
+
+def _search(
+    prompt: str, settings: Settings, service: Service, session: Session, query: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what a search finds that nobody asked for. Raises the errors of a request."""
+    from remembrancer_protocol.pasted import without_secrets
+
+    query |= {
+        "query_text": without_secrets(readable(prompt))[:QUERY_CHARACTERS_MAX],
+        "top_k": HITS_MAX,
+        "max_tokens": settings.tokens,
+        "min_answerable": ANSWERABLE_MIN,
+        "user_id": user_id(settings, service, session),
+    }
+    if project := session.read().get("project_name"):
+        query["project"] = project
+    results = service.post("/api/v7/memory", query)
+    results["hits"] = [hit for hit in results["hits"] if not _is_of_machine(hit)]
+    return results
 
 
 def _is_of_machine(hit: dict[str, Any]) -> bool:
@@ -181,8 +214,9 @@ def save_prompt(event: dict[str, Any], settings: Settings, session: Session) -> 
     If the turn of the previous prompt never ended, it is queued now.
     """
     text = event.get("prompt")
-    if not isinstance(text, str) or not text.strip() or _is_command(text):
+    if not isinstance(text, str) or _is_command(text):
         return ""
+    text = text if text.strip() else IMAGE
     if settings.user_id:
         session.update(user_id=settings.user_id)
     _note_project(event, settings, session)
@@ -252,6 +286,7 @@ def _new_turn(prompt: str | None) -> dict[str, Any]:
         "span": 0,
         "cubes": [],
         "facts": [],
+        "tasks": [],
     }
 
 
@@ -318,6 +353,8 @@ def check_permissions(
 
     The answer is empty for any other call: the user's own rules decide if it runs.
     """
+    if event.get("tool_name") in SUBAGENT_TOOLS:
+        _note_task(event, session)
     if settings.permissions == "off":
         return {}
     checks = []

@@ -30,13 +30,14 @@ from .options import (
 from .toml_text import toml_change
 
 _TOOLS = {
-    "claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash",
+    "claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash|Task|Agent",
     "codex": "Bash|apply_patch|Write|Edit",
 }
 # Timeouts of hooks. The hook program itself waits a second for the service.
 _SECONDS = {
     "SessionStart": 30,
     "UserPromptSubmit": 20,
+    "SubagentStart": 20,
     "PreToolUse": 60,
     "PostToolUse": 20,
     "PostToolUseFailure": 20,

@@ -126,7 +126,7 @@ CHAT_SESSION_TURNS_MAX = 20  # latest turns of the session that a chat reply con
 # Minimum of `answerable` at which chat, `/v1` and the SDK's turn put events into a prompt
 UNASKED_ANSWERABLE_MIN = 0.5
 # The same for hooks of coding agents, whose prompts are about the work that memory holds
-HOOKS_ANSWERABLE_MIN = 0.1
+HOOKS_ANSWERABLE_MIN = 0.12
 UNASKED_HITS_MAX = 8  # events that chat, `/v1` and hooks put into a prompt
 # Characters of an event that a model reads whole. Of a longer one it reads the matching passage
 CHAT_EVENT_CHARACTERS_MAX = 4_000

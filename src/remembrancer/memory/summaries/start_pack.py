@@ -27,7 +27,7 @@ from .l1 import SQL
 SUMMARIES_MAX, LESSONS_MAX = 20, 10  # candidates, newest or most useful first
 HOOKS_TOKENS_MAX = 600  # of a pack that hooks add to every session
 LAST_TURNS_MAX = 200  # of a project, among which the end of its last session is
-TELLING_WORDS_MIN = 8  # of an answer
+TELLING_WORDS_MIN = 10  # of a turn
 LINE_CHARACTERS_MAX = 160  # of each side of a turn
 NAMES_MAX = 8  # files and commands of a project
 # In backquotes, with a space, a dot or a slash: a file, a command, an address
@@ -227,10 +227,12 @@ def _turns_of_project(
 def _last_session(turns: Sequence[Row]) -> str | None:
     """Return how the last session of a project ended, in one line, or None.
 
-    That is its latest turn whose answer is more than a few words.
+    That is its latest turn of more than a few words.
     """
     of_last = [row for row in turns if row.session == turns[0].session]
-    telling = [row for row in of_last if len(row.response.split()) >= TELLING_WORDS_MIN]
+    telling = [
+        row for row in of_last if len(f"{row.query} {row.response}".split()) >= TELLING_WORDS_MIN
+    ]
     for row in [*telling, *of_last][:1]:
         day = rfc3339(row.occurred_ms)[:10]
         texts = (
