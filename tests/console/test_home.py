@@ -158,6 +158,18 @@ def test_refreshing_keeps_the_focus_and_what_is_typed(owner: Reader, site: Site)
         expect(page.get_by_label("The answer, as one statement")).to_have_value("At Tom's.")
 
 
+def test_refreshing_goes_on_after_the_service_was_away(owner: Reader, site: Site) -> None:
+    with site.window("owner") as page:
+        page.goto("/console")
+        page.route("**/console", lambda route: route.fulfill(status=503, body="away"))
+        with page.expect_response("**/console"):
+            pass
+        page.unroute("**/console")
+        owner.http.remember("Where is the saw?", "In the shed.")
+        expect(page.get_by_role("link", name="Where is the saw?")).to_be_visible()
+    site.watch.wrong.clear()  # the browser reports the status 503
+
+
 def test_first_run_path_leads_to_a_visible_turn(site: Site, context: Context) -> None:
     """First start, sign-in, key, curl example, visible turn."""
     with site.window() as page:

@@ -529,6 +529,20 @@ def test_typing_updates_results_in_place(owner: Reader, page: Page) -> None:
     expect(page.locator(".rows li")).to_have_count(2)
 
 
+def test_field_that_is_not_valid_yet_is_told_and_typing_goes_on(owner: Reader, site: Site) -> None:
+    store_turn(owner, "Where is the axe?", "In the barn.", metadata={"place": "barn"})
+    with site.window("owner") as page:
+        page.goto(HERE)
+        page.get_by_text("More filters").click()
+        field = page.get_by_label("Metadata")
+        field.fill("place")
+        expect(page.get_by_role("alert")).to_contain_text("is not KEY=VALUE")
+        field.fill("place=barn")
+        expect(page.locator(".rows li")).to_have_count(1)
+        expect(page.get_by_role("alert")).to_have_count(0)
+    site.watch.wrong.clear()  # the browser reports the status 422
+
+
 def test_search_works_without_javascript(owner: Reader, site: Site) -> None:
     store_turn(owner, "Where is the saw?", "In the shed.")
     with site.window("owner", java_script_enabled=False) as page:

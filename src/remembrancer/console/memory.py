@@ -463,7 +463,13 @@ NO_ERRORS = RejectedForm()
 
 def show(browser: BrowserRequest) -> Response:
     """Show the list that the address describes, and with `event_id` or `fact_id` a record."""
-    return page(browser)
+    try:
+        return page(browser)
+    except InvalidRequest as error:
+        if not browser.wants_fragment:
+            raise
+        # In place of the list: the next letter may make the field valid.
+        return browser.fragment("_explorer_error.html", status=error.status, detail=error.detail)
 
 
 def page(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Response:
