@@ -1,5 +1,5 @@
-"""Endpoints of model providers on loopback that answer from a script: Anthropic's Messages API and
-OpenAI's Responses API.
+"""Endpoints of model providers on loopback that answer from a script: Anthropic's Messages API,
+OpenAI's Responses API and Google's Gemini API.
 
 A test gives the replies in order and reads the requests afterwards.
 """
@@ -101,14 +101,15 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     def send_events(self, events: Iterator[dict[str, Any]]) -> None:
-        """Send a stream of events; each is named by its member `type`."""
+        """Send a stream of events; each is named by its member `type`, if it has one."""
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
         self.end_headers()
         self.close_connection = True
         for event in events:
-            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            name = f"event: {event['type']}\n" if "type" in event else ""
+            self.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
             self.wfile.flush()
 
 
@@ -230,6 +231,26 @@ def _pieces(text: str) -> list[str]:
     return [
         text[start : start + DELTA_CHARACTERS] for start in range(0, len(text), DELTA_CHARACTERS)
     ]
+
+
+class GeminiHandler(Handler):
+    """Google's Gemini API. Source: ai.google.dev/api/generate-content."""
+
+    def reply(self, body: dict[str, Any]) -> None:
+        """Answer a request for content, or one that counts tokens."""
+        if "countTokens" in self.path:
+            return self.send_json({"totalTokens": len(json.dumps(body)) // 4})
+        block = self.script.answer(body)
+        part: dict[str, Any] = {"text": block}
+        if not isinstance(block, str):
+            part = {"functionCall": {"name": block.name, "args": block.arguments}}
+        content = {"role": "model", "parts": [part]}
+        candidate = {"content": content, "finishReason": "STOP", "index": 0}
+        usage = {"promptTokenCount": 100, "candidatesTokenCount": 20, "totalTokenCount": 120}
+        answer = {"candidates": [candidate], "usageMetadata": usage}
+        if "stream" not in self.path:
+            return self.send_json(answer)
+        return self.send_events(iter([answer]))
 
 
 class _Server(ThreadingHTTPServer):

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import hook_events
 from hook_service import Service, Settings
-from hook_state import Session
+from hook_state import Session, add_results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-RESULT_CHARACTERS_MAX = 100_000  # of tool results stored for one turn
 EVENT_NAMES = {
     "sessionStart": "SessionStart",
     "preToolUse": "PreToolUse",
@@ -38,7 +37,7 @@ def answer(
             session.update(answer=event["text"])
         return {}
     if name == "postToolUse":
-        _save_result(event, session)
+        add_results(session, event.get("tool_output"))
     roots = event.get("workspace_roots")
     if not event.get("cwd") and isinstance(roots, list) and roots:
         event = {**event, "cwd": roots[0]}
@@ -46,22 +45,3 @@ def answer(
         name = "preCompact"  # an interrupted turn is saved as it is, without a second look
     event = {**event, "hook_event_name": EVENT_NAMES.get(name, name)}
     return hook_events.answer(event, settings, service, session)
-
-
-def _save_result(event: dict[str, Any], session: Session) -> None:
-    """Store a tool result until the turn ends: Cursor has no transcript to read it from."""
-    from hook_transcript import result_texts
-
-    texts = list(result_texts(event.get("tool_output")))
-
-    def store(state: dict[str, Any]) -> None:
-        left = RESULT_CHARACTERS_MAX
-        fitting = []
-        for text in [*texts, *state.get("results", ())]:
-            left -= len(text)
-            if left < 0:
-                break
-            fitting.append(text)
-        state["results"] = fitting
-
-    session.change(store)

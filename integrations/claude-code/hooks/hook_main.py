@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-AGENTS = ("claude-code", "codex", "cursor")
+AGENTS = ("claude-code", "codex", "cursor", "gemini-cli")
 EVENT_BYTES_MAX = 64 << 20
 
 
@@ -40,6 +40,10 @@ def answer_event(
     event: dict[str, Any] = {}
     try:
         event = _parse(raw_event)
+        if agent == "gemini-cli":
+            from hook_gemini import translated
+
+            event = translated(event)
         settings = Settings(environment, agent, url)
         session_id = _string(event, "session_id") or _string(event, "conversation_id") or "default"
         session = Session(settings.state_folder, agent, session_id)
@@ -52,9 +56,14 @@ def answer_event(
             import hook_cursor
 
             return hook_cursor.answer(event, settings, service, session)
-        import hook_events
+        if agent == "gemini-cli":
+            import hook_gemini
 
-        answer = hook_events.answer(event, settings, service, session)
+            answer = hook_gemini.answer(event, settings, service, session)
+        else:
+            import hook_events
+
+            answer = hook_events.answer(event, settings, service, session)
         return _with_message(answer, event, service, session)
     except Exception as error:  # noqa: BLE001 - the agent must continue, whatever is wrong here
         return _answer_failure(event, agent, error, environment)

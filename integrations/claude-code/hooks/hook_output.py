@@ -11,6 +11,8 @@ def denial(agent: str, reason: str) -> dict[str, Any]:
     """Return an answer that denies a tool call."""
     if agent == "cursor":
         return {"permission": "deny", "user_message": reason, "agent_message": reason}
+    if agent == "gemini-cli":
+        return {"decision": "deny", "reason": reason}
     return {
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+RESULT_CHARACTERS_MAX = 100_000  # of tool results stored for one turn
 QUEUE_MAX = 500  # unsent requests of one session
 FILES_MAX = 200  # files of other sessions checked for unsent requests
 # A field that only the service's answer to each path has.
@@ -223,3 +224,22 @@ def _change(
         return result
     finally:
         os.close(lock)
+
+
+def add_results(session: Session, output: object) -> None:
+    """Store a tool result until the turn ends, for agents without a transcript to read it from."""
+    from hook_transcript import result_texts
+
+    texts = list(result_texts(output))
+
+    def store(state: dict[str, Any]) -> None:
+        left = RESULT_CHARACTERS_MAX
+        fitting = []
+        for text in [*texts, *state.get("results", ())]:
+            left -= len(text)
+            if left < 0:
+                break
+            fitting.append(text)
+        state["results"] = fitting
+
+    session.change(store)

@@ -2,8 +2,8 @@
 
     python3 -I -S remembrancer_hook.py AGENT [URL]
 
-AGENT is claude-code, codex or cursor. The program needs only Python's standard library. Modules are
-imported when they are needed, because an agent waits for every hook.
+AGENT is claude-code, codex, cursor or gemini-cli. The program needs only Python's standard library.
+Modules are imported when they are needed, because an agent waits for every hook.
 """
 
 import os

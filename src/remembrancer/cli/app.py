@@ -337,8 +337,8 @@ def install(
         str,
         typer.Argument(
             metavar="AGENT",
-            help="Hooks and tools: claude-code, codex or cursor. Tools alone: claude-desktop, "
-            "gemini-cli, goose, opencode, vscode or zed.",
+            help="Hooks and tools: claude-code, codex, cursor or gemini-cli. Tools alone: "
+            "claude-desktop, goose, opencode, vscode or zed.",
         ),
     ],
     scope: Annotated[

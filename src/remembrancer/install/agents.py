@@ -13,6 +13,7 @@ from .config_files import (
     json_change,
     member_change,
     part_change,
+    put_member,
     require_object,
 )
 from .file_changes import Change, ConfigUnreadable, text_of
@@ -69,6 +70,16 @@ _CURSOR = (
 )
 _CLIENT_VARIABLES = ["REMEMBRANCER_KEY", "REMEMBRANCER_KEY_FILE", "XDG_CONFIG_HOME"]
 _CURSOR_TOOLS = "Shell|Write|Edit|Delete|Read"
+_GEMINI_CLI = {  # with the events of the others whose timeouts they have
+    "SessionStart": "SessionStart",
+    "BeforeAgent": "UserPromptSubmit",
+    "BeforeTool": "PreToolUse",
+    "AfterTool": "PostToolUse",
+    "AfterAgent": "Stop",
+    "PreCompress": "PreCompact",
+    "SessionEnd": "SessionEnd",
+}
+_GEMINI_CLI_TOOLS = "write_file|replace|read_file|run_shell_command"
 
 
 def plan_changes(agent: str, options: InstallOptions) -> list[Change]:
@@ -140,10 +151,32 @@ def _cursor(options: InstallOptions) -> list[Change]:
     return changes
 
 
+def _gemini_cli(options: InstallOptions) -> list[Change]:
+    """Return the change for Gemini CLI: hooks and tools are in one file, which may have comments.
+
+    Source: github.com/google-gemini/gemini-cli, docs/tools/mcp-server.md and docs/hooks.
+    """
+    path = options.home / ".gemini" / "settings.json"
+    command, *words = mcp_command("gemini-cli", options, beside_hooks=True)
+    server = None if options.remove else {"command": command, "args": words}
+    hook = {"type": "command", "name": NAME, "command": hook_command("gemini-cli", options.url)}
+
+    def edit(document: EditableJson) -> None:
+        put_member(document, path, ("mcpServers", NAME), server)
+        require_object(document, path, "hooks")
+        for event, name in _GEMINI_CLI.items():
+            group: dict[str, Any] = {"matcher": _GEMINI_CLI_TOOLS} if "Tool" in event else {}
+            group["hooks"] = [{**hook, "timeout": _SECONDS[name] * 1000}]
+            _put(document, event, None if options.remove else group, path)
+
+    return [json_change(path, edit, allows_comments=True)]
+
+
 AGENTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "cursor": _cursor,
+    "gemini-cli": _gemini_cli,
     **HOSTS,
 }
 

@@ -51,15 +51,21 @@ def member_change(
     Raises ConfigUnreadable.
     """
 
-    def edit(document: EditableJson) -> None:
-        for depth in range(1, len(names)):
-            require_object(document, path, *names[:depth])
-        if value is None:
-            document.remove(names)
-        else:
-            document.put(names, value)
+    return json_change(
+        path,
+        lambda document: put_member(document, path, names, value),
+        allows_comments=allows_comments,
+    )
 
-    return json_change(path, edit, allows_comments=allows_comments)
+
+def put_member(document: EditableJson, path: Path, names: tuple[str, ...], value: Any) -> None:
+    """Set a member of a JSON file, or remove it if `value` is None. Raises ConfigUnreadable."""
+    for depth in range(1, len(names)):
+        require_object(document, path, *names[:depth])
+    if value is None:
+        document.remove(names)
+    else:
+        document.put(names, value)
 
 
 def part_change(path: Path, part: str | None, marks: tuple[str, str]) -> Change:

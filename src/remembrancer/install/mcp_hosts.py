@@ -28,17 +28,6 @@ def _claude_desktop(options: InstallOptions) -> list[Change]:
     return [member_change(path, ("mcpServers", NAME), _server("claude-desktop", options))]
 
 
-def _gemini_cli(options: InstallOptions) -> list[Change]:
-    """Return the changes for Gemini CLI.
-
-    Source: github.com/google-gemini/gemini-cli, docs/tools/mcp-server.md. Its settings may have
-    comments.
-    """
-    path = options.home / ".gemini" / "settings.json"
-    names = ("mcpServers", NAME)
-    return [member_change(path, names, _server("gemini-cli", options), allows_comments=True)]
-
-
 def _opencode(options: InstallOptions) -> list[Change]:
     """Return the changes for OpenCode.
 
@@ -100,7 +89,6 @@ def _zed(options: InstallOptions) -> list[Change]:
 
 HOSTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
     "claude-desktop": _claude_desktop,
-    "gemini-cli": _gemini_cli,
     "opencode": _opencode,
     "goose": _goose,
     "vscode": _vscode,

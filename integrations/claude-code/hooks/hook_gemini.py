@@ -1,0 +1,65 @@
+"""Gemini CLI's events, translated to those of the other agents.
+
+Source: docs/hooks/reference.md of github.com/google-gemini/gemini-cli.
+"""
+
+from __future__ import annotations
+
+import hook_events
+from hook_service import Service, Settings
+from hook_state import Session, add_results
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+EVENT_NAMES = {
+    "BeforeAgent": "UserPromptSubmit",
+    "BeforeTool": "PreToolUse",
+    "AfterTool": "PostToolUse",
+    "AfterAgent": "Stop",
+    "PreCompress": "PreCompact",
+}
+TOOL_NAMES = {
+    "write_file": "Write",
+    "replace": "Edit",
+    "read_file": "Read",
+    "run_shell_command": "Bash",
+}
+
+
+def translated(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event with the names of the other agents."""
+    name, tool = str(event.get("hook_event_name")), str(event.get("tool_name"))
+    changed = {
+        **event,
+        "hook_event_name": EVENT_NAMES.get(name, name),
+        "transcript_path": None,  # of another format
+        "last_assistant_message": event.get("prompt_response"),
+    }
+    return {**changed, "tool_name": TOOL_NAMES.get(tool, tool)} if "tool_name" in event else changed
+
+
+def answer(
+    event: dict[str, Any], settings: Settings, service: Service, session: Session
+) -> dict[str, Any]:
+    """Return the answer to a translated event. Raises the errors of `hook_events.answer`."""
+    name = event.get("hook_event_name")
+    if name == "PostToolUse":
+        response = event.get("tool_response")
+        add_results(session, response.get("llmContent") if isinstance(response, dict) else None)
+    elif name == "Stop":
+        event = _with_own_answer(event, session)
+    return hook_events.answer(event, settings, service, session)
+
+
+def _with_own_answer(event: dict[str, Any], session: Session) -> dict[str, Any]:
+    """Return the end of a turn with its last answer: after a revision, the first is before it."""
+    text, state = str(event.get("last_assistant_message") or ""), session.read()
+    first = state.get("first_answer") or ""
+    if event.get("stop_hook_active") and first and text.startswith(first):
+        session.update(first_answer=None)
+        return {**event, "last_assistant_message": text[len(first) :].strip()}
+    if not state.get("is_private"):
+        session.update(first_answer=text)
+    return event
