@@ -14,7 +14,13 @@ from remembrancer.protocol.recalled import answer_items, fenced_items
 
 ANSWER: dict[str, Any] = {
     "instructions": [
-        {"instruction_id": "f_1", "text": "Answer in German.", "condition": None, "event_id": "e_1"}
+        {
+            "instruction_id": "f_1",
+            "text": "Answer in German.",
+            "condition": None,
+            "valid_from": "2026-01-02T",
+            "event_id": "e_1",
+        }
     ],
     "facts": [
         {
@@ -70,7 +76,7 @@ def test_events_that_hardly_answer_are_announced(answerable: float | None, is_sa
 
 def test_items_come_in_order_of_precedence_and_name_their_sources() -> None:
     assert answer_items(ANSWER) == [
-        "[instruction f_1] Answer in German. (ref: e_1)",
+        "[instruction f_1] since 2026-01-02: Answer in German. (ref: e_1)",
         "[fact f_2] since 2026-01-02: Has two cats.",
         "[event e_2] 2026-01-03\nuser: Cats?\nanswer: Two.",
         "[summary l1_1 of session s] Cats were discussed.",

@@ -379,6 +379,7 @@ class TestInstructions:
         assert instruction["text"] == "From now on, always answer in metric units."
         assert (instruction["kind"], instruction["condition"]) == ("instruction", None)
         assert instruction["event_id"] == saved["event_id"]
+        assert instruction["valid_from"].startswith("2025-01-05")
         assert (listed_one["fact_id"], listed_one["recognised"]) == (
             instruction["instruction_id"],
             True,

@@ -150,7 +150,8 @@ def _wishes_and_facts(answer: Answer, in_context: frozenset[str]) -> Iterator[st
         one for one in answer.get("instructions") or [] if one["instruction_id"] not in in_context
     ]
     for one in instructions:
-        yield f"[instruction {one['instruction_id']}] {quoted(one['text'])}{_ref(one)}"
+        since = f"since {str(one['valid_from'])[:10]}"
+        yield f"[instruction {one['instruction_id']}] {since}: {quoted(one['text'])}{_ref(one)}"
     served = in_context | {one["instruction_id"] for one in instructions}
     for one in answer.get("facts") or []:
         if one["fact_id"] not in served:

@@ -281,6 +281,8 @@ class InstructionHit(Message):
     """An order, or a taste."""
     condition: str | None
     """When it applies; null means always."""
+    valid_from: str
+    """Start of its validity (UTC)."""
     event_id: str | None
     """Event id of the turn it came with, if there is one."""
     metadata: ItsMetadata = None

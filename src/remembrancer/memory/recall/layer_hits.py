@@ -220,6 +220,7 @@ def _instructions(
                 source=SOURCES[row.source],
                 kind="preference" if instruction.kind == "preference" else "instruction",
                 condition=instruction.condition,
+                valid_from=rfc3339(row.since_ms),
                 event_id=row.event_id,
                 metadata=read_metadata(row.metadata),
             )
