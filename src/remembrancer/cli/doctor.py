@@ -259,7 +259,8 @@ def _data_folder(settings: Settings) -> Finding:
         return Finding(
             "data folder", "wrong", str(error), "choose another with REMEMBRANCER_DATA or --data"
         )
-    detail = f"{folder}, {free >> 20:,} MiB free"
+    device = "an encrypted device" if is_encrypted(folder) else "no device seen as encrypted"
+    detail = f"{folder}, {free >> 20:,} MiB free, on {device}"
     if not os.access(folder, os.W_OK):
         return Finding(
             "data folder", "wrong", f"{detail}, not writable", f"chown it to the user {os.getuid()}"
@@ -274,6 +275,22 @@ def _data_folder(settings: Settings) -> Finding:
             "data folder", "notice", detail, "free disk space: writes fail when the disk is full"
         )
     return Finding("data folder", "ok", detail)
+
+
+def is_encrypted(folder: Path, devices: Path = Path("/sys/dev/block")) -> bool:
+    """Return True if a folder lies on a device that dm-crypt encrypts, or above such a device.
+
+    False also where nobody can tell: file systems or disks that encrypt by themselves, clouds.
+    """
+    number = folder.stat().st_dev
+    waiting = [devices / f"{os.major(number)}:{os.minor(number)}"]
+    while waiting:
+        device = waiting.pop()
+        uuid, below = device / "dm" / "uuid", device / "slaves"
+        if uuid.is_file() and uuid.read_text("utf-8").startswith("CRYPT-"):
+            return True
+        waiting += below.iterdir() if below.is_dir() else ()
+    return False
 
 
 def _records(context: Context) -> Iterator[Finding]:
