@@ -243,6 +243,22 @@ def test_a_subagent_recalls_but_its_turns_are_ignored_and_its_tool_calls_checked
     assert denial(agent.trigger("PreToolUse-Write", agent_id="a1"))
 
 
+def test_a_task_is_not_kept_while_memory_is_off_nor_what_is_private(
+    agent: Agent, owner: Http
+) -> None:
+    owner.remember("Which beans grow in bed 3?", "Borlotti beans.")
+    tasks = ("<private>Which beans grow in bed 3?</private>", "Which beans grow in bed 3?")
+    (agent.home / "off").mkdir()
+    (agent.home / "off" / ".remembrancer-off").touch()
+
+    agent.trigger("UserPromptSubmit", prompt="Ask somebody about the garden.")
+    for task, folder in zip(tasks, (agent.home, agent.home / "off"), strict=True):
+        call = {"tool_name": "Task", "tool_input": {"prompt": task}}
+        agent.trigger("PreToolUse-Write", **call, cwd=str(folder))
+
+    assert agent.trigger("SubagentStart", agent_id="a1") == {}
+
+
 def test_a_prompt_that_is_an_image_alone_is_stored_with_its_answer(
     agent: Agent, owner: Http
 ) -> None:

@@ -119,12 +119,14 @@ def recall(
         return {}
     state = session.read()
     query: dict[str, Any] = {"session_id": session.id, "seals": False}
+    if project := state.get("project_name"):
+        query["project"] = project
     if work := state.get("work"):
         from hook_work import work_to_send
 
         query["work"] = work_to_send(work)
     try:
-        results = _search(prompt, settings, service, session, query)
+        results = _search(prompt, query, settings, service, session)
     except (InvalidSetupError, ServiceUnreachableError, ServiceError):
         if work:  # old by the next prompt, and perhaps what the service rejected
             session.update(work=None)
@@ -160,8 +162,11 @@ def recall_for_task(settings: Settings, service: Service, session: Session) -> d
     task = session.change(lambda state: state["tasks"].pop(0) if state.get("tasks") else "")
     if not task:
         return {}
+    query: dict[str, Any] = {"interact": False}
+    if project := session.read().get("project_name"):
+        query["project"] = project
     try:
-        results = _search(task, settings, service, session, {"interact": False})
+        results = _search(task, query, settings, service, session)
     except (InvalidSetupError, ServiceUnreachableError, ServiceError):
         return {}
     text = Recalled(results, {}, settings.tokens).text()
@@ -170,28 +175,33 @@ def recall_for_task(settings: Settings, service: Service, session: Session) -> d
 
 def _note_task(event: dict[str, Any], session: Session) -> None:
     """Keep the task that the agent gives to a subagent until that starts: then it is not told."""
+    from remembrancer_protocol.pasted import PRIVATE
+
     arguments = event.get("tool_input")
-    task = arguments.get("prompt") if isinstance(arguments, dict) else None
-    if isinstance(task, str) and task.strip():
+    prompt = arguments.get("prompt") if isinstance(arguments, dict) else None
+    task = PRIVATE.sub("", prompt) if isinstance(prompt, str) else ""
+    if task.strip():
         session.change(lambda state: state.setdefault("tasks", []).append(task))
 
 
 def _search(
-    prompt: str, settings: Settings, service: Service, session: Session, query: dict[str, Any]
+    prompt: str, query: dict[str, Any], settings: Settings, service: Service, session: Session
 ) -> dict[str, Any]:
-    """Return what a search finds that nobody asked for. Raises the errors of a request."""
+    """Return what a search finds that nobody asked for; `query` has its other fields.
+
+    Raises the errors of a request.
+    """
     from remembrancer_protocol.pasted import without_secrets
 
-    query |= {
+    body = {
+        **query,
         "query_text": without_secrets(readable(prompt))[:QUERY_CHARACTERS_MAX],
         "top_k": HITS_MAX,
         "max_tokens": settings.tokens,
         "min_answerable": ANSWERABLE_MIN,
         "user_id": user_id(settings, service, session),
     }
-    if project := session.read().get("project_name"):
-        query["project"] = project
-    results = service.post("/api/v7/memory", query)
+    results = service.post("/api/v7/memory", body)
     results["hits"] = [hit for hit in results["hits"] if not _is_of_machine(hit)]
     return results
 
@@ -353,7 +363,7 @@ def check_permissions(
 
     The answer is empty for any other call: the user's own rules decide if it runs.
     """
-    if event.get("tool_name") in SUBAGENT_TOOLS:
+    if event.get("tool_name") in SUBAGENT_TOOLS and not settings.is_off:
         _note_task(event, session)
     if settings.permissions == "off":
         return {}

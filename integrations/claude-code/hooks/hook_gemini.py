@@ -48,18 +48,17 @@ def answer(
     if name == "PostToolUse":
         response = event.get("tool_response")
         add_results(session, response.get("llmContent") if isinstance(response, dict) else None)
-    elif name == "Stop":
-        event = _with_own_answer(event, session)
-    return hook_events.answer(event, settings, service, session)
+    if name != "Stop":
+        return hook_events.answer(event, settings, service, session)
+    both = str(event.get("last_assistant_message") or "")
+    event = {**event, "last_assistant_message": _last_answer(event, both, session)}
+    answer = hook_events.answer(event, settings, service, session)
+    if answer.get("decision"):
+        session.update(first_answer=both)
+    return answer
 
 
-def _with_own_answer(event: dict[str, Any], session: Session) -> dict[str, Any]:
-    """Return the end of a turn with its last answer: after a revision, the first is before it."""
-    text, state = str(event.get("last_assistant_message") or ""), session.read()
-    first = state.get("first_answer") or ""
-    if event.get("stop_hook_active") and first and text.startswith(first):
-        session.update(first_answer=None)
-        return {**event, "last_assistant_message": text[len(first) :].strip()}
-    if not state.get("is_private"):
-        session.update(first_answer=text)
-    return event
+def _last_answer(event: dict[str, Any], text: str, session: Session) -> str:
+    """Return the last answer of a turn: after a revision, the first is before it in the text."""
+    first = event.get("stop_hook_active") and session.read().get("first_answer")
+    return text[len(first) :].strip() if first and text.startswith(first) else text

@@ -13,13 +13,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-AGENTS = ("claude-code", "codex", "cursor", "gemini-cli")
+AGENTS = {  # with the modules that answer their events
+    "claude-code": "hook_events",
+    "codex": "hook_events",
+    "cursor": "hook_cursor",
+    "gemini-cli": "hook_gemini",
+}
 EVENT_BYTES_MAX = 64 << 20
 
 
 def main(arguments: list[str]) -> None:
     """Answer one event. The exit status is 0; the answer tells the agent what to do."""
-    agent = arguments[0] if arguments else AGENTS[0]
+    agent = arguments[0] if arguments else "claude-code"
     if agent not in AGENTS:
         sys.exit(f"remembrancer: the agent must be one of {', '.join(AGENTS)}, not {agent!r}")
     url = arguments[1] if len(arguments) > 1 else None
@@ -40,10 +45,9 @@ def answer_event(
     event: dict[str, Any] = {}
     try:
         event = _parse(raw_event)
+        hooks = __import__(AGENTS[agent])  # imported when needed, because an agent waits
         if agent == "gemini-cli":
-            from hook_gemini import translated
-
-            event = translated(event)
+            event = hooks.translated(event)
         settings = Settings(environment, agent, url)
         session_id = _string(event, "session_id") or _string(event, "conversation_id") or "default"
         session = Session(settings.state_folder, agent, session_id)
@@ -52,19 +56,8 @@ def answer_event(
             settings.is_off = True
             if _is_memory(event):
                 return _answer_off(event, agent, session, off)
-        if agent == "cursor":
-            import hook_cursor
-
-            return hook_cursor.answer(event, settings, service, session)
-        if agent == "gemini-cli":
-            import hook_gemini
-
-            answer = hook_gemini.answer(event, settings, service, session)
-        else:
-            import hook_events
-
-            answer = hook_events.answer(event, settings, service, session)
-        return _with_message(answer, event, service, session)
+        answer: dict[str, Any] = hooks.answer(event, settings, service, session)
+        return answer if agent == "cursor" else _with_message(answer, event, service, session)
     except Exception as error:  # noqa: BLE001 - the agent must continue, whatever is wrong here
         return _answer_failure(event, agent, error, environment)
 
