@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents import clients
 from agents.endpoints import Endpoint, MessagesHandler, Reply
 
 RUN_TIMEOUT_S = 90
 PREFIX = "mcp__remembrancer__"
 ALLOWED_TOOLS = f"Write,Edit,Bash,Read,Agent,ToolSearch,{PREFIX}*"
-OTHERS_VARIABLES = ("CLAUDE", "ANTHROPIC", "REMEMBRANCER", "XDG_")
 
 
 @dataclass(frozen=True)
@@ -124,15 +123,10 @@ class ClaudeCode:
 
     def environment(self, model_url: str) -> dict[str, str]:
         """Return the variables: nothing of this machine's Claude Code, and no key of ours."""
-        inherited = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(OTHERS_VARIABLES)
-        }
-        return inherited | {
-            "HOME": str(self.home),
-            "ANTHROPIC_BASE_URL": model_url,
-            "ANTHROPIC_API_KEY": "unused",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-        }
+        return clients.environment(
+            self.home,
+            ANTHROPIC_BASE_URL=model_url,
+            ANTHROPIC_API_KEY="unused",
+            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+            DISABLE_AUTOUPDATER="1",
+        )

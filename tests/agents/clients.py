@@ -15,6 +15,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import remembrancer
+
 UNAVAILABLE = 75  # EX_TEMPFAIL: no status of pytest
 REGISTRY_TIMEOUT_S = 30
 INSTALL_TIMEOUT_S = 600
@@ -39,6 +41,12 @@ PROGRAMS = {
 }
 
 
+# Variables of this machine's agents, and keys of ours.
+OTHERS_VARIABLES = (
+    "ANTHROPIC", "CLAUDE", "CODEX", "GEMINI", "GOOGLE", "OPENAI", "REMEMBRANCER", "XDG_",
+)  # fmt: skip
+
+
 class NpmUnavailableError(RuntimeError):
     """npm is not installed or its registry does not answer."""
 
@@ -47,6 +55,25 @@ def cache() -> Path:
     """Return the folder of the clients, outside the repository."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "remembrancer-agents"
+
+
+def environment(home: Path, **variables: str) -> dict[str, str]:
+    """Return the variables of a client in a home: nothing of this machine's agents."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(OTHERS_VARIABLES)
+    }
+    return inherited | {"HOME": str(home)} | variables
+
+
+def node_environment(home: Path, **variables: str) -> dict[str, str]:
+    """Return the variables of a client that Node runs, and that starts commands of ours."""
+    return environment(
+        home,
+        PATH=f"{node_folder()}:{os.environ['PATH']}",
+        PYTHONPATH=str(Path(remembrancer.__file__).parents[1]),
+        GEMINI_CLI_TRUST_WORKSPACE="true",
+        **variables,
+    )
 
 
 def program(client: str) -> Path | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents import clients
 from agents.claude_code import write_key_file
 from agents.endpoints import Endpoint, Reply, ResponsesHandler
 
@@ -17,7 +17,6 @@ import remembrancer
 PACKAGE_FOLDER = str(Path(remembrancer.__file__).parents[1])
 RUN_TIMEOUT_S = 90
 MODEL = "gpt-5.5"
-OTHERS_VARIABLES = ("CODEX", "OPENAI", "REMEMBRANCER", "XDG_")
 
 
 @dataclass(frozen=True)
@@ -91,12 +90,7 @@ class Codex:
 
     def environment(self) -> dict[str, str]:
         """Return the variables: nothing of this machine's Codex, and no key of ours."""
-        inherited = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(OTHERS_VARIABLES)
-        }
-        return inherited | {"HOME": str(self.home), "SCRIPTED_KEY": "unused"}
+        return clients.environment(self.home, SCRIPTED_KEY="unused")
 
 
 def trust_hooks(codex: Codex) -> None:

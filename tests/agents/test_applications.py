@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from dataclasses import replace
@@ -12,11 +11,10 @@ from pathlib import Path
 
 import pytest
 from agents import clients
-from agents.claude_code import OTHERS_VARIABLES, write_key_file
+from agents.claude_code import write_key_file
 from agents.conftest import RunningService, new_home, program
 from service import new_key
 
-import remembrancer
 from remembrancer.install.agents import plan_changes
 from remembrancer.install.file_changes import write
 from remembrancer.install.options import InstallOptions
@@ -38,18 +36,9 @@ COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 def list_servers(application: str, home: Path) -> str:
     """Return what the application says about its MCP servers."""
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith(OTHERS_VARIABLES)
-    }
     process = subprocess.run(
         [str(program(application)), "mcp", "list"],
-        env=inherited
-        | {
-            "HOME": str(home),
-            "PATH": f"{clients.node_folder()}:{os.environ['PATH']}",
-            "PYTHONPATH": str(Path(remembrancer.__file__).parents[1]),
-            "GEMINI_CLI_TRUST_WORKSPACE": "true",
-        },
+        env=clients.node_environment(home),
         cwd=home,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +11,10 @@ from typing import Any
 
 import pytest
 from agents import clients
-from agents.claude_code import OTHERS_VARIABLES, write_key_file
+from agents.claude_code import write_key_file
 from agents.conftest import RunningService, program
 from agents.endpoints import Endpoint, GeminiHandler, Reply, ToolCall
 from service import Http, new_key
-
-import remembrancer
 
 pytestmark = pytest.mark.agents
 
@@ -38,24 +35,13 @@ def gemini(
     project.mkdir()
 
     def run(prompt: str, replies: list[Reply]) -> list[dict[str, Any]]:
-        inherited = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(OTHERS_VARIABLES)
-        }
         with Endpoint(GeminiHandler) as model:
             model.script.replies = list(replies)
             process = subprocess.run(
                 [str(program("gemini-cli")), "--yolo", "-m", "gemini-2.5-flash", "-p", prompt],
-                env=inherited
-                | {
-                    "HOME": str(home),
-                    "PATH": f"{clients.node_folder()}:{os.environ['PATH']}",
-                    "PYTHONPATH": str(Path(remembrancer.__file__).parents[1]),
-                    "GEMINI_CLI_TRUST_WORKSPACE": "true",
-                    "GEMINI_API_KEY": "unused",
-                    "GOOGLE_GEMINI_BASE_URL": model.url,
-                },
+                env=clients.node_environment(
+                    home, GEMINI_API_KEY="unused", GOOGLE_GEMINI_BASE_URL=model.url
+                ),
                 cwd=project,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
