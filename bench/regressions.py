@@ -17,7 +17,7 @@ SCALE, PENALTY, STEPS = 10, 1.0, 30
 Array = npt.NDArray[np.float64]
 
 
-def fit(vectors: Array, wanted: Array, weights: Array) -> Regression:
+def fit(vectors: Array, labels: Array, weights: Array) -> Regression:
     """Fit a logistic regression with an L2 penalty by Newton's method.
 
     `vectors` (texts, dimensions), the others (texts,).
@@ -28,17 +28,17 @@ def fit(vectors: Array, wanted: Array, weights: Array) -> Regression:
     solution = np.zeros(inputs.shape[1])
     for _ in range(STEPS):
         share = 1 / (1 + np.exp(-inputs @ solution))
-        slope = inputs.T @ (weights * (share - wanted)) + penalty * solution
+        slope = inputs.T @ (weights * (share - labels)) + penalty * solution
         curve = (inputs.T * (weights * share * (1 - share))) @ inputs + np.diag(penalty)
         solution -= np.linalg.solve(curve, slope)
     return Regression((solution[:-1] * SCALE).astype(np.float32), float(solution[-1]))
 
 
-def fit_beside(vectors: Array, wanted: Array, others: Array, weight: float) -> Regression:
+def fit_beside(vectors: Array, labels: Array, others: Array, weight: float) -> Regression:
     """Fit on labelled texts, and on others that are not of the kind, each with a weight."""
     return fit(
         np.concatenate([vectors, others]),
-        np.concatenate([wanted.astype(np.float64), np.zeros(len(others))]),
+        np.concatenate([labels.astype(np.float64), np.zeros(len(others))]),
         np.concatenate([np.ones(len(vectors)), np.full(len(others), weight)]),
     )
 

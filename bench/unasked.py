@@ -70,15 +70,15 @@ def left_out(
 ) -> list[list[str]]:
     """Return a row for each language: what a regression finds that was trained on the others."""
     languages = np.array([language for language, *_ in texts])
-    wanted = np.array([is_of_kind for *_, is_of_kind in texts])
+    labels = np.array([is_of_kind for *_, is_of_kind in texts])
     rows = []
     for language in dict.fromkeys(languages.tolist()):
         out = languages == language
-        trained = fit_beside(vectors[~out], wanted[~out], others, weight)
-        found = odds_of(trained, vectors[out]) > 0
-        right, wrong = (found & wanted[out]).sum(), (found & ~wanted[out]).sum()
+        trained = fit_beside(vectors[~out], labels[~out], others, weight)
+        hits = odds_of(trained, vectors[out]) > 0
+        right, wrong = (hits & labels[out]).sum(), (hits & ~labels[out]).sum()
         rows.append(
-            [language, f"{right} of {wanted[out].sum()}", f"{wrong} of {(~wanted[out]).sum()}"]
+            [language, f"{right} of {labels[out].sum()}", f"{wrong} of {(~labels[out]).sum()}"]
         )
     return rows
 
@@ -108,13 +108,13 @@ def alone_table(folder: Path, *, trains: bool) -> str:
     texts = labelled("prompts.toml", "alone")
     vectors = vectors_of([as_words(text) for _, text, _ in texts])
     sets = {name: conversations(folder / name)[2] for name in SETS}
-    asked = {name: vectors_of([as_words(one) for one in sets[name]]) for name in SETS}
-    others = np.concatenate([one[0::2] for one in asked.values()])
+    by_set = {name: vectors_of([as_words(one) for one in sets[name]]) for name in SETS}
+    others = np.concatenate([one[0::2] for one in by_set.values()])
     regression = fit_beside(vectors, np.array([one for *_, one in texts]), others, QUESTION_WEIGHT)
     if trains:
         store("alone", regression)
     rows = left_out(texts, vectors, others, QUESTION_WEIGHT)
-    for name, part in asked.items():
+    for name, part in by_set.items():
         share = np.mean(odds_of(regression, part[1::2]) > 0)
         rows.append([f"{name}: questions not trained on", "-", f"{share:.4f}"])
     return table(HEADS, rows)

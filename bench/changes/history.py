@@ -46,7 +46,7 @@ def labelled() -> list[Labelled]:
     ]
 
 
-def asked(folder: Path) -> dict[str, list[str]]:
+def questions_of(folder: Path) -> dict[str, list[str]]:
     """Return the different questions of each set of conversations."""
     return {
         name: list(
@@ -78,9 +78,9 @@ def _is_recognised(regression: Regression, vectors: Array) -> npt.NDArray[np.boo
 
 def history_table(folder: Path) -> str:
     """Return the table of recall and precision, and of what is recognised in conversations."""
-    questions, ordinary = labelled(), asked(folder)
+    questions, ordinary = labelled(), questions_of(folder)
     vectors = vectors_of([one.text for one in questions])
-    wanted = np.array([one.kind == "history" for one in questions])
+    labels = np.array([one.kind == "history" for one in questions])
     is_asked = np.array([one.kind != "plain" for one in questions])
     phrase = np.array([names_history(one.text) for one in questions])
     languages = np.array([one.language for one in questions])
@@ -90,14 +90,14 @@ def history_table(folder: Path) -> str:
     names = list(dict.fromkeys(languages.tolist()))
     for name in names:
         left_out = languages == name
-        regression = fit_beside(vectors[~left_out], wanted[~left_out], half, WEIGHT)
+        regression = fit_beside(vectors[~left_out], labels[~left_out], half, WEIGHT)
         learned[left_out] = _is_recognised(regression, vectors[left_out])
     both, rows = phrase | learned, []
     for name in [*names, "all"]:
         chosen = is_asked & ((languages == name) | (name == "all"))
-        rates = *_rates(phrase[chosen], wanted[chosen]), *_rates(both[chosen], wanted[chosen])
+        rates = *_rates(phrase[chosen], labels[chosen]), *_rates(both[chosen], labels[chosen])
         rows.append([name, *rates])
-    regression = fit_beside(vectors, wanted, half, WEIGHT)
+    regression = fit_beside(vectors, labels, half, WEIGHT)
     rows += _conversation_rows(ordinary, parts, regression)
     heads = [
         "questions",
@@ -124,15 +124,15 @@ def _conversation_rows(
     return rows
 
 
-def _rates(recognised: npt.NDArray[np.bool_], wanted: npt.NDArray[np.bool_]) -> tuple[str, str]:
-    correct = np.count_nonzero(recognised & wanted)
-    return f"{correct / wanted.sum():.2f}", f"{correct / max(recognised.sum(), 1):.2f}"
+def _rates(recognised: npt.NDArray[np.bool_], labels: npt.NDArray[np.bool_]) -> tuple[str, str]:
+    correct = np.count_nonzero(recognised & labels)
+    return f"{correct / labels.sum():.2f}", f"{correct / max(recognised.sum(), 1):.2f}"
 
 
 def train(folder: Path) -> None:
     """Train and store the regression."""
     questions = labelled()
     vectors = vectors_of([one.text for one in questions])
-    wanted = np.array([one.kind == "history" for one in questions])
-    texts = [text for chosen in asked(folder).values() for text in chosen[0::2]]
-    store("history", fit_beside(vectors, wanted, vectors_of(texts), WEIGHT))
+    labels = np.array([one.kind == "history" for one in questions])
+    texts = [text for chosen in questions_of(folder).values() for text in chosen[0::2]]
+    store("history", fit_beside(vectors, labels, vectors_of(texts), WEIGHT))

@@ -76,14 +76,14 @@ def conversation_table(folder: Path) -> str:
 def two_weeks_table() -> str:
     """Return how many sentences of two weeks of work are recognised, and how many are wishes."""
     document = tomllib.loads(PLAY.read_text("utf-8"))
-    said = [turn.user for turn in play(PLAY)[0]]
-    recognised = [one.text for text in said for one in instructions_in(text)]
+    messages_sent = [turn.user for turn in play(PLAY)[0]]
+    recognised = [one.text for text in messages_sent for one in instructions_in(text)]
     rows = []
     for name in ("wishes", "perhaps_wishes"):
         starts = document[name]
         right = sum(any(one.startswith(start) for start in starts) for one in recognised)
         rows.append([name.replace("_", " "), str(len(starts)), str(right)])
-    sentences = sum(len(own_sentences(text)) for text in said)
+    sentences = sum(len(own_sentences(text)) for text in messages_sent)
     rows.append(["all sentences", str(sentences), str(len(recognised))])
     return table(["two weeks", "number", "recognised"], rows)
 
