@@ -60,6 +60,18 @@ def test_project_leaves_out_the_facts_of_others(owner: Reader) -> None:
     assert ("the garden." in page, "the house." in page) == (True, False)
 
 
+def test_the_pack_of_a_project_shows_its_last_report_and_its_names(owner: Reader) -> None:
+    for session in ("one", "two"):
+        owner.http.remember(
+            "Deploy", "Ran `make deploy`.", session_id=session, metadata={"project": "garden"}
+        )
+
+    text = words_of(owner.get(f"{HERE}?project=garden").text)
+
+    assert "Files and commands of several sessions" in text
+    assert text.count("`make deploy`") >= 2  # the line, and the text as the agent gets it
+
+
 def test_proposals_are_stored_one_by_one_and_only_when_accepted(owner: Reader) -> None:
     """Without a model, sentences of the turns (specification.md#console-proposals)."""
     said = "My sister lives above a bakery in Genoa. What can I bake?"

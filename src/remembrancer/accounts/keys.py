@@ -20,13 +20,13 @@ from ..protocol import limits
 from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized
 from ..protocol.message import DEFAULT_SESSION
 from ..protocol.service_keys import PREFIX, checksum, is_service_key
+from ..protocol.text import DAY_MS
 from ..store import Row, StoreUnavailable, Transaction
 from .accounts import NO_KEY, SQL, ensure_own_account, single_line
 from .durations import DURATION_MS_MAX
 
 HINT_CHARACTERS = 8  # hex digits that stay visible, to tell keys apart
 USE_INTERVAL_MS = 60_000
-_DAY_MS = 24 * 60 * 60 * 1000
 _NO_DIGEST = bytes(32)  # compared with for unknown keys, so that they take the same time
 
 Reason = Literal["malformed", "unknown", "revoked", "expired"]
@@ -374,7 +374,7 @@ def user_reminder(row: Row, user_id: str, session_id: str, now_ms: int) -> str |
 
     `row` has the other user_id of the session and its time, as returned by `name_user`.
     """
-    if row.other_user_id in (None, user_id) or now_ms - row.other_ms >= _DAY_MS:
+    if row.other_user_id in (None, user_id) or now_ms - row.other_ms >= DAY_MS:
         return None
     return (
         f"This key used session_id {session_id!r} for two users within a day: "

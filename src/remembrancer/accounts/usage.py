@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from ..context import Caller, Records
+from ..protocol.text import DAY_MS
 from ..store import Row, StoreUnavailable, Transaction, load_queries
 
 SQL = load_queries("remembrancer.accounts", "usage.sql")
@@ -32,7 +33,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 DAYS_SHOWN = 30
 THE_SERVICE = 0  # account_id of usage without an account, such as model calls
 FLUSH_INTERVAL_S = 60.0
-DAY_MS = 86_400_000
 _log = logging.getLogger(__name__)
 
 

@@ -366,8 +366,10 @@ def _quoted(turn: CompletionTurn, write: Write | None) -> Completed:
         for number in numbers:
             write(number, {"content": "\n\n".join(filter(None, (text, warning)))})
     response = ModelResponse(text=stored_text, model=QUOTES_NAME, tries=())
-    said = CompletionMessage(content=text)
-    choices = [Choice(index=number, message=said, finish_reason="stop") for number in numbers]
+    choices = [
+        Choice(index=number, message=CompletionMessage(content=text), finish_reason="stop")
+        for number in numbers
+    ]
     return _store_answer(turn, response, choices, warning, topic=QUOTED_TOPIC)
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 from ..accounts import require_owner, space_user_id
 from ..accounts.keys import PinnedToOtherUser
-from ..accounts.usage import DAY_MS
 from ..context import Caller, Records
 from ..memory.spaces import SQL as SPACES
 from ..protocol import limits
@@ -26,7 +25,7 @@ from ..protocol.agent import (
     Part,
     SessionFigures,
 )
-from ..protocol.text import rfc3339
+from ..protocol.text import DAY_MS, rfc3339
 from ..store import Row, Transaction, load_queries
 
 SQL = load_queries("remembrancer.agent", "compliance.sql")

@@ -292,14 +292,12 @@ def move_fact(
     Needs a running service and its key (`remembrancer login`).
     """
     from ..protocol.facts import FactChange
-    from ..protocol.search import PROJECT
+    from ..protocol.search import in_project
 
     with service_client(url) as client:
         fact = client.get(fact_id, user_id=user_id, team=team)
-        metadata = {key: value for key, value in (fact.metadata or {}).items() if key != PROJECT}
-        if project is not None:
-            metadata[PROJECT] = project
-        client.change_fact(fact_id, FactChange(metadata=metadata, team=team))
+        change = FactChange(metadata=in_project(fact.metadata, project), team=team)
+        client.change_fact(fact_id, change)
     print(f"{fact_id} belongs to {'every project' if project is None else project}.")
 
 

@@ -155,9 +155,9 @@ class BrowserRequest:
         like `caller`, and InvalidRequest.
         """
         if self._users is None:
-            kept = layout.unseal(self.request.cookies.get(self._cookie("user"), ""), self.token)
+            last = layout.unseal(self.request.cookies.get(self._cookie("user"), ""), self.token)
             values = self.form or self.request.query_params
-            self._users = layout.users(*self.arguments, values, kept)
+            self._users = layout.users(*self.arguments, values, last)
         return self._users
 
     def _offered_users(self) -> layout.UserChoice:
@@ -185,8 +185,8 @@ class BrowserRequest:
         if self._cookie("notice") in self.request.cookies:
             self._set_cookie(response, "notice", "", seconds=0)
         if self._users and "user_id" in self.request.query_params:
-            kept = layout.seal(self._users.chosen, self.token)
-            self._set_cookie(response, "user", kept, seconds=sessions.LIFETIME_MS // 1000)
+            cookie = layout.seal(self._users.chosen, self.token)
+            self._set_cookie(response, "user", cookie, seconds=sessions.LIFETIME_MS // 1000)
         return response
 
     def fragment(self, template: str, *, status: int = 200, **values: object) -> Response:

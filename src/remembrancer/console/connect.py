@@ -15,7 +15,7 @@ from ..accounts.usage import DAYS_SHOWN, usage_of
 from ..agent.compliance import compliance
 from ..protocol.agent import ComplianceQuery, Figures
 from .browser_session import BrowserRequest, Page
-from .health import component_health
+from .health import COMPLIANCE_DAYS, component_health
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +46,12 @@ def setup_snippets(base: str, user_id: str, key: str | None) -> list[SetupSnippe
     snippets = []
     for slug in _SNIPPETS:
         name, about, _, text = folder.joinpath(f"{slug}.txt").read_text("utf-8").split("\n", 3)
-        text = pattern.sub(lambda found: values[found[0]], text.rstrip("\n"))
+        text = pattern.sub(lambda match: values[match[0]], text.rstrip("\n"))
         snippets.append(SetupSnippet(name=name, slug=slug, about=about, text=text))
     return snippets
 
 
 PATH = "/console/connect"
-COMPLIANCE_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ def show(browser: BrowserRequest) -> Response:
     query = layout.text(browser.request.query_params, "query", QUERY_CHARACTERS_MAX)
     words = query.casefold().split()
     groups: dict[str, list[Destination]] = {}
-    for group, place in [*_pages(browser), *(_found(browser, query) if query else ())]:
+    for group, place in [*_pages(browser), *(_results(browser, query) if query else ())]:
         text = f"{place.name} {place.about} {group}".casefold()
         if group in ("Turns", "Facts") or all(word in text for word in words):
             groups.setdefault(group, []).append(place)
@@ -70,7 +70,7 @@ def _pages(browser: BrowserRequest) -> Iterator[tuple[str, Destination]]:
         yield "Actions", Destination(path, name, about)
 
 
-def _found(browser: BrowserRequest, query: str) -> Iterator[tuple[str, Destination]]:
+def _results(browser: BrowserRequest, query: str) -> Iterator[tuple[str, Destination]]:
     """Yield people, sessions, settings, and facts and turns of the chosen user."""
     user_id = browser.users.chosen
     folded = query.casefold()
@@ -85,14 +85,14 @@ def _found(browser: BrowserRequest, query: str) -> Iterator[tuple[str, Destinati
     settings = [one.name for one in fields(Settings)]
     for name in [one for one in settings if folded.replace(" ", "_") in one][:OF_EACH]:
         yield "Settings", Destination("/docs/reference/settings", name.replace("_", " "), "Setting")
-    found = explain(
+    explanation = explain(
         *browser.arguments,
         layout.parse(MemoryQuery, {"query_text": query, "user_id": user_id, "top_k": OF_EACH}),
     )
-    for fact in found.facts[:OF_EACH]:
+    for fact in explanation.facts[:OF_EACH]:
         address = link_to(MEMORY, kind="fact", user_id=user_id, fact_id=fact.fact_id)
         yield "Facts", Destination(address, beginning(fact.text, TEXT_CHARACTERS_MAX), "")
-    for hit in found.hits:
+    for hit in explanation.hits:
         address = link_to(MEMORY, user_id=user_id, query=query, event_id=hit.event_id)
         text = beginning(hit.query or hit.response, TEXT_CHARACTERS_MAX)
         yield "Turns", Destination(address, text, f"{hit.score:.0%}, {hit.occurred_at[:10]}")

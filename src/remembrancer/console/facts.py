@@ -15,7 +15,7 @@ from ..memory.spaces import TimeNotInFuture
 from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
 from ..protocol.facts import FactAdd, FactChange, FactStored
-from ..protocol.search import PROJECT
+from ..protocol.search import in_project
 from ..protocol.text import beginning
 from . import layout
 from .browser_session import BrowserRequest, Page
@@ -110,11 +110,8 @@ def change_times(browser: BrowserRequest) -> Response:
 def move(browser: BrowserRequest) -> Response:
     """Let a fact belong to a project, or without a name to the person, in every project."""
     fact_id, name = _fact_id(browser), browser.form.get("project", "").strip()
-    metadata = dict(fact_timeline(*browser.arguments, fact_id).fact.metadata or {})
-    metadata.pop(PROJECT, None)
-    request = parse_form(
-        FactChange, {"metadata": {**metadata, PROJECT: name} if name else metadata}
-    )
+    metadata = fact_timeline(*browser.arguments, fact_id).fact.metadata
+    request = parse_form(FactChange, {"metadata": in_project(metadata, name or None)})
     if isinstance(request, dict):
         errors = {"project": next(iter(request.values()))}
         return _rejected(browser, "project", fact_id, errors)
@@ -169,8 +166,8 @@ def _fact_id(browser: BrowserRequest) -> str:
 
 
 def _entered(browser: BrowserRequest) -> dict[str, str]:
-    """Return the fields of a form, empty if absent; browsers send line breaks as CRLF."""
-    text = browser.form.get("text", "").replace("\r\n", "\n").strip()
+    """Return the fields of a form, empty if absent."""
+    text = layout.lines(browser.form, "text")
     return {**dict.fromkeys((*_TIMES, "since"), ""), **browser.form, "text": text}
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from starlette.responses import Response
 
 from .. import status
-from ..accounts.usage import DAY_MS
 from ..http.dispatch import ThreadPool
 from ..memory.exchange import importer
 from ..memory.history import activity, browse
@@ -19,6 +18,7 @@ from ..memory.history.forget import forget
 from ..memory.write.events import write_event
 from ..protocol.forget import Forget
 from ..protocol.memory import EventsQuery, EventWrite, ListedEvent
+from ..protocol.text import DAY_MS
 from . import layout
 from .browser_session import BrowserRequest, Page
 from .connect import setup_snippets
@@ -84,10 +84,10 @@ def _stream(browser: BrowserRequest) -> list[tuple[str, ListedEvent, activity.Se
 
 def remember(browser: BrowserRequest) -> Response:
     """Store a text as a turn of the chosen user."""
-    user_id, text = browser.users.chosen, browser.form.get("text", "").replace("\r\n", "\n")
+    user_id, text = browser.users.chosen, layout.lines(browser.form, "text")
     request = layout.parse(
         EventWrite,
-        {"user_id": user_id, "session_id": NOTES, "query": text.strip(), "response": ""},
+        {"user_id": user_id, "session_id": NOTES, "query": text, "response": ""},
     )
     stored = write_event(*browser.arguments, request)
     return browser.redirect(

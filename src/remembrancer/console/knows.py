@@ -105,16 +105,17 @@ def _sections(pack: StartPack, facts: list[Fact]) -> Iterator[tuple[str, list[Kn
         ("Profile", [line for line in parts.map.splitlines() if line.strip()]),
         ("Summaries of this session", parts.summaries),
         ("How the last session ended", [parts.last_session] if parts.last_session else []),
+        ("Files and commands of several sessions", [parts.names] if parts.names else []),
         ("Lessons", parts.cubes),
     ):
-        known = [
+        pack_lines = [
             KnownLine(
                 text=line, is_read=line.strip().splitlines()[0] in read, fact=by_line.get(line)
             )
             for line in lines
         ]
-        if known:
-            yield title, known
+        if pack_lines:
+            yield title, pack_lines
 
 
 def propose(browser: BrowserRequest, user_id: str, facts: list[Fact]) -> list[KnowledgeProposal]:
@@ -123,7 +124,7 @@ def propose(browser: BrowserRequest, user_id: str, facts: list[Fact]) -> list[Kn
     Facts are sentences of the turns; summaries are drafts of the model, without one extractive.
     """
     proposals = []
-    known = {(fact.text or "").casefold() for fact in facts}
+    own_texts = {(fact.text or "").casefold() for fact in facts}
     query = EventsQuery(user_id=user_id, limit=TURNS_READ)
     stated = {
         sentence: event
@@ -132,7 +133,7 @@ def propose(browser: BrowserRequest, user_id: str, facts: list[Fact]) -> list[Kn
         if len(sentence) in _STATEMENT_CHARACTERS
         and not sentence.endswith(("?", "？"))
         and _STATEMENT.search(sentence)
-        and sentence.casefold() not in known
+        and sentence.casefold() not in own_texts
     }
     texts = list(stated)
     for one in headlines(texts, 120 * FACTS_PROPOSED, each=1)[:FACTS_PROPOSED] if texts else ():
@@ -162,7 +163,7 @@ def propose(browser: BrowserRequest, user_id: str, facts: list[Fact]) -> list[Kn
 def accept(browser: BrowserRequest) -> Response:
     """Store one proposal, as it was edited."""
     form, user_id = browser.form, browser.users.chosen
-    text = form.get("text", "").replace("\r\n", "\n").strip()
+    text = layout.lines(form, "text")
     if layout.one_of(form, "kind", ("fact", "summary")) == "summary":
         values = {"user_id": user_id, "session_id": form.get("session_id"), "summary_text": text}
         summarize(*browser.arguments, layout.parse(Summary, values))

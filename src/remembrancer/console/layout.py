@@ -57,22 +57,27 @@ def text(values: Mapping[str, str], name: str, characters_max: int) -> str:
     return value
 
 
+def lines(values: Mapping[str, str], name: str) -> str:
+    """Return a trimmed text of lines, of any length; browsers send their ends as CRLF."""
+    return values.get(name, "").replace("\r\n", "\n").strip()
+
+
 def identifier(values: Mapping[str, str], name: str) -> str:
     """Return an id, or an empty string if it is missing."""
     return text(values, name, ID_CHARACTERS_MAX)
 
 
 def users(
-    context: Context, caller: Caller, values: Mapping[str, str], kept: str = ""
+    context: Context, caller: Caller, values: Mapping[str, str], last: str = ""
 ) -> UserChoice:
     """Return the user in `user_id`, and all users of the account.
 
-    By default the one that was chosen last, `kept`, if it still has data, else the account's own.
+    By default the one that was chosen last, `last`, if it still has data, else the account's own.
     """
     names = browse.list_users(context, caller)
-    if kept not in names and len(names) < browse.USERS_LISTED_MAX:
-        kept = ""
-    chosen = identifier(values, "user_id") or kept or default_user_id(caller)
+    if last not in names and len(names) < browse.USERS_LISTED_MAX:
+        last = ""
+    chosen = identifier(values, "user_id") or last or default_user_id(caller)
     return UserChoice(chosen, sorted({chosen, *names}))
 
 

@@ -115,7 +115,7 @@ def review(browser: BrowserRequest) -> Response:
     activity.find_search(*browser.arguments, user_id, session_id, step)  # first: it exists
     notice, verdict = "It is no longer counted as a question.", NO_QUESTION
     if layout.one_of(form, "do", ("answer", "dismiss")) == "answer":
-        text = form.get("text", "").replace("\r\n", "\n").strip()
+        text = layout.lines(form, "text")
         add_fact(*browser.arguments, layout.parse(FactAdd, {"user_id": user_id, "text": text}))
         notice, verdict = "The answer is stored as a fact. Agents find it from now on.", ANSWERED
     activity.review_search(*browser.arguments, user_id, session_id, step, verdict)

@@ -6,8 +6,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ..accounts.usage import DAY_MS, DAYS_SHOWN, KINDS, Kind, usage_of
-from ..protocol.text import day_of
+from ..accounts.usage import DAYS_SHOWN, KINDS, Kind, usage_of
+from ..protocol.text import DAY_MS, day_of
 from .browser_session import BrowserRequest, Page
 from .charts import chart
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from ..context import Caller, Context
 from ..protocol.cubes import CubeStatus, SharedCube
 from ..protocol.limits import CUBES_SHOWN_MAX
+from ..protocol.text import DAY_MS
 from ..protocol.trust import RANKS, SOURCES, TextSource
 from ..search import (
     EventText,
@@ -55,7 +56,6 @@ ERROR_CHARACTERS_MAX = 2_000  # of an error text that is searched for
 TRUSTED_LIFT = 0.03  # ranks a trusted cube above others that fit as well
 RECORD_LIFT = 0.2  # most that outcomes of the account's turns raise or lower the rank
 RECORD_PRIOR = 4  # outcomes at which the record has half of that effect
-DAY_MS = 86_400_000
 ROWS_AT_ONCE = 20_000  # rows per batch, as for a space
 # Key of the index of shared cubes; that of private ones is (ALL, account_id, user_id or None).
 ALL = "cubes"

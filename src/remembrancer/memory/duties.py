@@ -29,7 +29,6 @@ from .tasks import note_tasks
 SEARCH_SQL = load_queries("remembrancer.memory", "searches.sql")
 L1_TURNS = 15  # an L1 is due about every 15 turns of a session
 L2_SUMMARIES = 10  # an L2 is due after 10 L1s
-_DAY_MS = 24 * 60 * 60 * 1000
 
 
 def turns_owing_l1(session: Row) -> int:

@@ -15,6 +15,7 @@ from ..cubes import settle_ended, warm_cubes
 from ..cubes.lessons import reindex_cubes
 from ..protocol.memory import Remembered, Turn
 from ..protocol.search import MemoryAnswer, MemoryQuery
+from ..protocol.text import DAY_MS
 from ..search import (
     Embedder,
     EmbedderUnavailable,
@@ -325,10 +326,10 @@ class Maintenance:
         """Apply the retention rules once a day; return True if turns were erased."""
         now_ms = self._context.clock()
         # not while it is more than a day away: then the clock has gone back
-        if self._retention_due_ms - endings.DAY_MS <= now_ms < self._retention_due_ms:
+        if self._retention_due_ms - DAY_MS <= now_ms < self._retention_due_ms:
             return False
         erased = endings.apply_retention(self._context)
-        self._retention_due_ms = now_ms + endings.DAY_MS
+        self._retention_due_ms = now_ms + DAY_MS
         if erased:
             _log.info("retention erased %d turns", erased)
         return erased > 0

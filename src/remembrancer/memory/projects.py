@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..protocol.search import PROJECT
+from ..protocol.search import PROJECT, in_project
 from .spaces import read_metadata, write_metadata
 
 # What says that a wish or a fact is about the project, and what that it is about the person.
@@ -66,6 +66,4 @@ def metadata_of_statement(stored: str | None, text: str) -> str | None:
 
 def without_project(stored: str | None) -> str | None:
     """Return stored metadata without its project."""
-    return write_metadata(
-        {key: value for key, value in (read_metadata(stored) or {}).items() if key != PROJECT}
-    )
+    return write_metadata(in_project(read_metadata(stored), None))

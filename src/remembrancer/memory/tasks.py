@@ -16,7 +16,7 @@ from ..protocol.errors import NotFound
 from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX
 from ..protocol.notices import without_notices
 from ..protocol.search import Hit, MemoryQuery, OpenTask
-from ..protocol.text import rfc3339
+from ..protocol.text import DAY_MS, rfc3339
 from ..protocol.trust import RANKS, TextSource
 from ..store import Row, Transaction
 from .spaces import SQL
@@ -26,7 +26,6 @@ TASKS_READ_MAX = 100  # latest open tasks of a space that are considered
 MESSAGES_READ_MAX = 50  # latest messages of a session that finishes a task
 SHOWN_MAX = 2  # times that a session is shown a task
 BEARS_MIN = 0.25  # score of a hit of the task's session from which a query bears on the task
-_DAY_MS = 24 * 60 * 60 * 1000
 ENDS = (
     "When an open task of another session (open_tasks) is finished, send task_done: true with its "
     "task_id."
@@ -126,7 +125,7 @@ def _open_tasks(
         SQL.open_tasks,
         space_id=space_id,
         session_id=session_id,
-        since_ms=now_ms - OPEN_TASK_DAYS * _DAY_MS,
+        since_ms=now_ms - OPEN_TASK_DAYS * DAY_MS,
         now_ms=now_ms,
         rank=RANKS[min_trust],
         most=TASKS_READ_MAX,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -23,7 +23,6 @@ _REASONS = {
     "text": "same words",
     "dense": "similar meaning",
     "focus": "contains the focus word",
-    "session": "other hits in its session",
     "neighbour": "adjacent turns match",
     "date": "the date matches",
     "speaker": "the speaker matches",
@@ -69,6 +68,14 @@ AsOf = Annotated[
 
 
 PROJECT = "project"  # key of metadata
+
+
+def in_project(metadata: Mapping[str, Any] | None, project: str | None) -> dict[str, Any]:
+    """Return metadata with this project in place of its own; without one for None."""
+    rest = {key: value for key, value in (metadata or {}).items() if key != PROJECT}
+    return rest if project is None else {**rest, PROJECT: project}
+
+
 ProjectName = Annotated[
     Annotated[Text, Field(min_length=1, max_length=limits.METADATA_TEXT_CHARACTERS_MAX)] | None,
     Field(
@@ -198,7 +205,7 @@ class Signal(Message):
     """One reason for a hit: its rank by this signal (1 is best) and its value (0..1)."""
 
     signal: str
-    """Signal: text, dense, focus, session, neighbour, date, speaker, summary or reranked; or a
+    """Signal: text, dense, focus, neighbour, date, speaker, summary or reranked; or a
     flag: instruction_like, secret, machine_notice, near_duplicate or superseded."""
     rank: OrAbsent[int] = None
     """Rank by this signal; absent for signals without a ranking."""
@@ -401,7 +408,7 @@ class Feature(Message):
     feature: str
     """Name in the ranking model."""
     signal: str
-    """Signal it belongs to: text, dense, neighbour, session, speaker, date or form."""
+    """Signal it belongs to: text, dense, text and dense (both), neighbour, speaker or date."""
     value: float
     """Value."""
     rank: Annotated[int, Field(ge=1)]

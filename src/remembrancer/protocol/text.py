@@ -98,6 +98,9 @@ Moment = Annotated[
 ]
 
 
+DAY_MS = 24 * 60 * 60 * 1000
+
+
 def day_of(ms: int, offset_minutes: int = 0) -> date:
     """Return the date of a time (ms since 1970) in a zone, minutes east of UTC. Default: UTC."""
     return (datetime.fromtimestamp(ms / 1000, UTC) + timedelta(minutes=offset_minutes)).date()

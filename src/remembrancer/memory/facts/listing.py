@@ -19,7 +19,7 @@ from ...protocol.facts import (
     FactVersion,
     InstructionList,
 )
-from ...protocol.text import rfc3339
+from ...protocol.text import DAY_MS, rfc3339
 from ...protocol.trust import SOURCES
 from ...store import Row, Transaction
 from ..filters import passing_or_all
@@ -170,7 +170,6 @@ def fact_timeline(context: Context, caller: Caller, fact_id: str) -> FactTimelin
 
 FACTS_MAX = 200  # of a pack; candidates of each kind as well
 HALF_LIFE_DAYS = 90.0  # of the usefulness of a fact since it was last shown
-_DAY_MS = 24 * 60 * 60 * 1000
 
 
 def start_facts(tx: Transaction, space_id: int, now_ms: int, as_of_ms: int | None) -> list[Row]:
@@ -189,7 +188,7 @@ def start_facts(tx: Transaction, space_id: int, now_ms: int, as_of_ms: int | Non
 
 
 def _usefulness(row: Row, now_ms: int) -> float:
-    days: float = max(now_ms - row.used_ms, 0) / _DAY_MS
+    days: float = max(now_ms - row.used_ms, 0) / DAY_MS
     return float(math.log2(2 + row.uses) * 0.5 ** (days / HALF_LIFE_DAYS))
 
 

@@ -15,12 +15,11 @@ from typing import NamedTuple
 from ...accounts import space_user_id
 from ...context import Caller, Context
 from ...protocol.errors import NotFound
-from ...protocol.text import beginning, day_of
+from ...protocol.text import DAY_MS, beginning, day_of
 from ...store import Row, Transaction, load_queries
 from ..spaces import AFTER_ALL, PageCursor, space_rows, split_page
 
 SQL = load_queries("remembrancer.memory.history", "activity.sql")
-DAY_MS = 86_400_000
 NEWEST_USERS_MAX = 1_000  # users among which the active ones are chosen
 ACTIVE_USERS_MAX = 50
 COUNTED_TURNS_MAX = 50_000  # latest turns that are counted by day

@@ -15,7 +15,7 @@ from ...protocol.forget import Retention, RetentionQuery, RetentionRule, Retenti
 from ...protocol.limits import SWEEPS_LISTED_MAX
 from ...protocol.memory import Event, EventChange
 from ...protocol.notices import without_notices
-from ...protocol.text import rfc3339
+from ...protocol.text import DAY_MS, rfc3339
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
 from ..facts.edit import erase_expired_facts
@@ -38,7 +38,6 @@ from .forget import forget_turn
 
 SQL = load_queries("remembrancer.memory.history", "endings.sql")
 BATCH = 16  # turns erased in one transaction
-DAY_MS = 86_400_000
 EVERY_USER = ""  # user_id of the rule for users without their own
 
 

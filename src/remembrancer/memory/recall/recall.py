@@ -32,7 +32,7 @@ from ...protocol.search import (
     Signal,
     WorkContext,
 )
-from ...protocol.text import rfc3339, tokens
+from ...protocol.text import DAY_MS, rfc3339, tokens
 from ...protocol.trust import SOURCES
 from ...search import (
     UNVERIFIED,
@@ -296,7 +296,6 @@ def _merged(query: MemoryQuery, answers: Sequence[MemoryAnswer]) -> MemoryAnswer
 
 # --- Search memory: by words, by meaning, by focus words, and by neighbouring turns ----------
 
-DAY_MS = 86_400_000
 
 SPARE_HITS = 3  # ranked too: they take the place of events that were erased a moment ago
 FOCUS_CHECKED_MAX = 200  # events checked for each focus word, likeliest first
