@@ -68,6 +68,27 @@ def test_the_later_of_two_statements_about_the_same_comes_first(memory: Memory) 
     assert sum(older_first) >= len(others) - 1
 
 
+def test_a_statement_said_again_makes_room_for_what_adds_something(memory: Memory) -> None:
+    user = memory.of("said again")
+    command = "the test command of the ledger is uv run pytest tests/unit."
+    first = user.tell(f"Remember that {command}", REPLY, occurred_at=BEFORE)
+    again = user.tell(f"Please remember again that {command}", REPLY, occurred_at=AFTER)
+    needs = user.tell("The test command of the ledger needs a database on port 5433.", REPLY)
+
+    assert user.hit_ids("What is the test command of the ledger?") == [first, needs, again]
+
+
+def test_a_request_made_again_keeps_its_place_with_another_outcome(memory: Memory) -> None:
+    user = memory.of("another outcome")
+    request = "Run the tests of the ledger."
+    user.tell(request, "All 240 tests of the ledger pass.", occurred_at=BEFORE)
+    latest = user.tell(request, "Three tests of the parser fail since the merge.")
+    for text in ("The ledger is written in Go.", "The ledger has two parsers.", "Lunch is at one."):
+        user.tell(text, REPLY, occurred_at=BEFORE)
+
+    assert latest in user.hit_ids("Do the tests of the ledger pass?")[:2]
+
+
 def test_facts_are_replaced_or_hinted_at(memory: Memory) -> None:
     """A fact is superseded where the two are surely about the same, and else named as a hint."""
     outcomes = []

@@ -453,7 +453,9 @@ QUOTED_COSINE_MIN = 0.97  # of a query that repeats a statement: it is about tha
 # less, so these come after everything else, in this order.
 REPEATED_COST, NOTICE_COST = 40.0, 80.0
 AGE_COST = 7.0  # of a turn that is very old, if age counts; about a word of the question
-COMPARED_MAX = 10  # the best events: what holds now is among them, and others need no exchange
+# Of a statement that says what an earlier one says: nothing new, but perhaps its only copy.
+ALIKE_COST, ALIKE_COSINE_MIN = 6.0, 0.9
+COMPARED_MAX = 24  # the best events: what holds now is among them, and others need no exchange
 LINKED_MAX = 128  # the best events whose certain changes are read: more than a search returns
 # A query quotes a passage of a program if the passage has nearly all of its content words, at least
 # this many, and no passage of somebody's words has as many.
@@ -533,8 +535,9 @@ def said_again(
     matched: WordMatches | None,
     succession: Succession | None,
     hinted: Array,
-) -> Array:
-    """Return how surely each of M events is answered anew by each later one: (M, M), 0..1.
+) -> tuple[Array, Array]:
+    """Return how surely each of M events is answered anew by each later one, (M, M), 0..1; and how
+    surely each later one only says it again, alike.
 
     `places` (M,) are those of the events in a pool, `matched` the words of the query in them. Rows
     are earlier events, columns later ones. A later statement replaces an earlier one as likely as a
@@ -543,11 +546,20 @@ def said_again(
     """
     view, parts = pool.view, pool.parts[pool.places_of_best[places]]
     odds: Array = np.where(hinted, HINTED, -np.inf)
+    says_nothing: Array = np.zeros(hinted.shape, bool)
     if succession is not None:
         has_vector = view["inverse_norm"][parts] > 0
         vectors = unit_vectors(view, parts)
         said = np.where(has_vector[:, None] & has_vector, succession(vectors, vectors), -np.inf)
         odds = np.maximum(odds, said)
+        # A later one of at most two passages says nothing new if each that says anything has its
+        # like in the earlier one. The same request with another outcome has not.
+        sides = np.stack([pool.firsts[places], pool.ends[places] - 1], axis=1)  # (M, 2)
+        vectors = unit_vectors(view, pool.parts[sides.ravel()])
+        is_like = vectors @ vectors.T >= ALIKE_COSINE_MIN
+        is_old = is_like.reshape(*sides.shape, *sides.shape).any(axis=1)  # (M, M, 2)
+        is_old |= pool.flags[sides] & EMPTY > 0
+        says_nothing = is_old.all(axis=2) & (sides[:, 1] - sides[:, 0] < 2)
     if matched is not None:
         has = matched.has.astype("f4")
         both = (has * matched.share[:, None]).T @ has
@@ -558,8 +570,9 @@ def said_again(
     is_statement = flags & (NOTICE | SUSPECT | UNVERIFIED | REPEATED) == 0
     asks = (pool.flags & QUESTION > 0) & (view["side"][pool.parts] == QUERY)
     is_statement &= ~pool.most(asks)[places]  # the answer repeats others
-    sure *= (rank[:, None] < rank) & (speaker[:, None] == speaker) & is_statement
-    return sure
+    is_later = (rank[:, None] < rank) & (speaker[:, None] == speaker)
+    sure *= is_later & is_statement
+    return sure, is_later * says_nothing * (1 - sure)
 
 
 # --- Rank the events of a view for a query ---------------------------------------------------
@@ -875,39 +888,40 @@ class Ranking:
             costs[older] = REPLACED_COST
         total = total + gains - costs
         hints = {older: newer.event for older, newer in changes.items() if not newer.certain}
-        won, lost, outdated = self._exchanged(scores.events, total, hints, known.elsewhere)
+        won, lost, again, outdated = self._exchanged(scores.events, total, hints, known.elsewhere)
         adjustments |= {"replaces": gains, "replaced": -costs, "newer": won, "outdated": -lost}
-        return Scores(scores.events, adjustments, total + won - lost, outdated)
+        adjustments["repeated"] = adjustments.get("repeated", 0) - again
+        return Scores(scores.events, adjustments, total + won - lost - again, outdated)
 
     def _exchanged(
         self, events: PoolEvents, total: Array, hints: Mapping[int, int], elsewhere: Array | None
-    ) -> tuple[Array, Array, dict[int, int]]:
-        """Return what events gain from earlier ones that score higher, what those lose, each (E,),
-        and which of those are outdated.
+    ) -> tuple[Array, Array, Array, dict[int, int]]:
+        """Return what events gain from earlier ones that score higher, what those lose, what events
+        pay that say what earlier ones say, each (E,), and which events are outdated.
 
         As surely as a later statement is about the same, the two exchange their scores: the
         expected value of an order in which what holds now comes first. `hints` are events that
         others probably replaced; `elsewhere`, by number, those of other projects.
         """
-        gains, costs = np.zeros(len(total), "f4"), np.zeros(len(total), "f4")
+        gains, costs, repeats = np.zeros((3, len(total)), "f4")
         of_candidates = total[events.candidates]
         chosen = np.sort(_best_places(of_candidates, COMPARED_MAX))
         places, own = events.candidates[chosen], of_candidates[chosen]
         matched, numbers = self.words, events.numbers[places]
         if matched is not None:
             matched = matched._replace(has=matched.has[:, chosen])
-        newer = np.array([hints.get(one, -1) for one in numbers.tolist()])
-        hinted = newer[:, None] == numbers
-        sure = said_again(events, places, matched, self.ranker.succession, hinted)
+        hinted = np.array([[hints.get(one, -1)] for one in numbers.tolist()]) == numbers
+        sure, again = said_again(events, places, matched, self.ranker.succession, hinted)
         sure[self.cosine[events.parts[events.places_of_best[places]]] >= QUOTED_COSINE_MIN] = 0
         if elsewhere is not None:
             is_elsewhere = elsewhere[numbers]
             sure[is_elsewhere[:, None] != is_elsewhere] = 0
         exchanged = sure * np.maximum(own[:, None] - own, 0)
         gains[places], costs[places] = exchanged.max(axis=0), exchanged.max(axis=1)
+        repeats[places] = ALIKE_COST * again.max(axis=0)
         outdated = (sure.max(axis=1) >= OUTDATED_MIN).nonzero()[0]
         successors = numbers[sure[outdated].argmax(axis=1)].tolist()
-        return gains, costs, dict(zip(numbers[outdated].tolist(), successors, strict=True))
+        return gains, costs, repeats, dict(zip(numbers[outdated].tolist(), successors, strict=True))
 
     def feature_values(self, event: int) -> list[tuple[str, float, int, float]]:
         """Return every feature of an event of the pool, in the order of FEATURES.

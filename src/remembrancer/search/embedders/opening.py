@@ -46,18 +46,12 @@ def _open_remote(kind: str, rest: str, key: str, seconds: float) -> Embedder:
     from .remote import RemoteEmbedder  # imported here: loads the HTTP client
 
     base, _, model = rest.rpartition("#")
-    if kind == "ollama":
-        base = base or OLLAMA_URL
-    path = "/api/embed" if kind == "ollama" else "/embeddings"
+    default, path = (OLLAMA_URL, "/api/embed") if kind == "ollama" else ("", "/embeddings")
+    base = base or default
     if not model or not is_endpoint(base):
         raise EmbedderUnavailable(
-            f"the embedder `{kind}:` needs an address and a model: write "
-            + (
-                "ollama:NAME or ollama:URL#NAME, such as ollama:bge-m3"
-                if kind == "ollama"
-                else "openai:URL#MODEL, such as openai:http://127.0.0.1:8080/v1#bge-m3"
-            )
+            f"the embedder `{kind}:` needs an address and a model: write ollama:NAME, "
+            "ollama:URL#NAME or openai:URL#MODEL, such as openai:http://127.0.0.1:8080/v1#bge-m3"
         )
-    url = base.rstrip("/")
-    url = url if url.endswith(path) else url + path
+    url = base.rstrip("/").removesuffix(path) + path
     return RemoteEmbedder(kind, model, JsonEndpoint(url, key=key, seconds=seconds))
