@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from agents.endpoints import Reply, ToolCall
 pytestmark = pytest.mark.agents
 
 DENIED = "No grant lets `claude-code`"
+SHELL_SERVER = Path(__file__).with_name("shell_server.py")
 
 
 @pytest.fixture
@@ -75,6 +77,29 @@ def test_read_of_a_secret_file_is_denied(claude: ClaudeCode) -> None:
     run = run_tool(claude, ToolCall("Read", {"file_path": "/etc/shadow"}))
 
     assert DENIED in json.dumps(run.tool_results())
+
+
+def test_tool_of_another_mcp_server_is_denied(
+    claude: ClaudeCode, target: Path, tmp_path: Path
+) -> None:
+    """Both calls reach the server, unless the hook denies one."""
+    server = {"command": sys.executable, "args": [str(SHELL_SERVER)]}
+    config = tmp_path / "servers.json"
+    config.write_text(json.dumps({"mcpServers": {"shell": server}}), "utf-8")
+    own = claude.project / "own.txt"
+    name = "mcp__shell__run_command"
+    replies: list[Reply] = [
+        ToolCall("ToolSearch", {"query": f"select:{name}", "max_results": 9}),
+        ToolCall(name, {"command": f"echo x > {own}"}),
+        ToolCall(name, {"command": f"echo x > {target}"}),
+        "Over.",
+    ]
+    words = ("--mcp-config", str(config), "--allowedTools", f"ToolSearch,{name}")
+    run = claude.run("Do it.", replies, *words)
+
+    assert own.exists()
+    assert not target.exists()
+    assert DENIED in json.dumps(run.tool_results()[-1])
 
 
 def test_subagent_is_denied(claude: ClaudeCode, target: Path) -> None:

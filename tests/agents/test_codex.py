@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ AGAIN = "On which port was the Cygnus staging database?"
 NAMESPACE = "mcp__remembrancer"
 DENIED = "No grant lets `codex`"
 FENCE = "<<memory-data"
+SHELL_SERVER = Path(__file__).with_name("shell_server.py")
 
 
 def cites(request: str) -> str:
@@ -118,6 +120,22 @@ def test_patch_of_a_system_file_is_denied(codex: Codex, target: Path) -> None:
 
     assert not target.exists()
     assert DENIED in "".join(run.tool_outputs())
+
+
+def test_tool_of_another_mcp_server_is_denied(codex: Codex, target: Path) -> None:
+    own = codex.project / "own.txt"
+    program = f"{{command={json.dumps(sys.executable)},args=[{json.dumps(str(SHELL_SERVER))}]}}"
+    replies: list[Reply] = [
+        ToolCall("tool_search", {"query": "run a shell command", "limit": 20}),
+        ToolCall("run_command", {"command": f"echo x > {own}"}, "mcp__shell"),
+        ToolCall("run_command", {"command": f"echo x > {target}"}, "mcp__shell"),
+        "Over.",
+    ]
+    run = codex.run("Do it.", replies, "-c", f"mcp_servers.shell={program}")
+
+    assert own.exists()
+    assert not target.exists()
+    assert DENIED in run.tool_outputs()[-1]
 
 
 def test_patch_of_the_project_is_not_held(codex: Codex) -> None:

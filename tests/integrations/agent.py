@@ -20,9 +20,15 @@ class Agent:
     """One agent with its own home. `session` is the session id of its events."""
 
     def __init__(
-        self, home: Path, url: str, key: str | None, name: str = "claude-code", **settings: str
+        self,
+        home: Path,
+        url: str,
+        key: str | None,
+        name: str = "claude-code",
+        options: tuple[str, ...] = (),
+        **settings: str,
     ) -> None:
-        self.home, self.name, self.session = home, name, "s1"
+        self.home, self.name, self.session, self.options = home, name, "s1", options
         self.environment = {
             "HOME": str(home),
             "REMEMBRANCER_URL": url,
@@ -42,7 +48,7 @@ class Agent:
 
     def send(self, text: str) -> dict[str, Any]:
         """Run the hooks with this standard input; return the answer, if any."""
-        command = [sys.executable, "-I", "-S", str(PROGRAM), self.name]
+        command = [sys.executable, "-I", "-S", str(PROGRAM), self.name, *self.options]
         process = subprocess.run(
             command,
             input=text,

@@ -206,7 +206,7 @@ def test_older_setup_is_replaced(home: Path) -> None:
 
     stop = json.loads(settings.read_text("utf-8"))["hooks"]["Stop"]
     assert [hook["command"] for group in stop for hook in group["hooks"]] == [
-        hook_command("claude-code", URL)
+        hook_command("claude-code", install_options(home))
     ]
 
 

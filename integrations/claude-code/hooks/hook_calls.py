@@ -32,6 +32,10 @@ class Call:
         """Report that the call reads a path."""
         self._access(path, "read")
 
+    def look(self, path: str) -> None:
+        """Report that the call reads the names and sizes of files, not what is in them."""
+        self._access(path, "list")
+
     def delete(self, path: str) -> None:
         """Report that the call deletes a path; a link itself, not its target."""
         self._access(path, "delete", follows=path.endswith("/"))

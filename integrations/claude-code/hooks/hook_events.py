@@ -365,7 +365,7 @@ def check_permissions(
     """
     if event.get("tool_name") in SUBAGENT_TOOLS and not settings.is_off:
         _note_task(event, session)
-    if settings.permissions == "off":
+    if settings.gate == "off":
         return {}
     checks = []
     for path, action in _targets(event, settings, session):
@@ -406,7 +406,7 @@ def _targets(event: dict[str, Any], settings: Settings, session: Session) -> lis
     targets = accessed_paths(
         str(event.get("tool_name")),
         arguments if isinstance(arguments, dict) else {},
-        Location(cwd, projects, settings.home),
+        Location(cwd, projects, settings.home, reads=settings.gate == "all"),
     )
     if len(targets) > TARGETS_MAX:
         raise InvalidSetupError(

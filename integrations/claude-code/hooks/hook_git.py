@@ -21,7 +21,7 @@ def git_command(call: Call) -> str:
     """Check git: its folders, its output, and settings that are commands."""
     words = list(call.arguments)
     inner = Call(call.interpreter, ["git"], call.state.copy(), call.stdin, "git")
-    trees = []
+    trees, folders = [], []
     while words and words[0].startswith("-"):
         word = words.pop(0)
         name, sign, value = word.partition("=")
@@ -35,11 +35,13 @@ def git_command(call: Call) -> str:
             inner.state.cwds = [path if path.startswith("/") else f"{cwd}/{path}" for cwd in here]
         elif name == "--work-tree":
             trees.append(value)
+        elif name == "--git-dir":
+            folders.append(value)
         elif name == "-c":
             _git_setting(call, value)
     command, words = (words[0], words[1:]) if words else ("", [])
     if command in _GIT_CHANGES:
-        for tree in trees or ([] if command == "clone" else ["."]):
+        for tree in [*(trees or ([] if command == "clone" else ["."])), *folders]:
             inner.write(tree)
     inner.arguments = words
     _git_paths(inner, command)

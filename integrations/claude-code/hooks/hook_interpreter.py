@@ -77,11 +77,11 @@ class Interpreter:
                 continue
             here = self.location.moved(plain(cwd))
             name = _pattern(value)
-            if action == "read":  # what an unknown part is does not matter
+            if action in ("read", "list"):  # what an unknown part is does not matter
                 name = name.split("[*]")[0] if UNKNOWNS.search(value) else name
             target = here.target(name, action, links=self.links, follows=follows)
             if target:
-                self.targets[(_displayed(target[0]), action)] = None
+                self.targets[(_displayed(target[0]), target[1])] = None
 
     def key(self, value: str, state: State) -> str:
         """Return the name under which a file's known text is stored."""

@@ -41,6 +41,24 @@ AGENT_FOLDERS = (
     ".rustup .npm .nvm .node-gyp .yarn .bun .deno .volta .pyenv .rbenv .gem .gradle .m2 .conda go"
 ).split()
 SECRET_FOLDERS = (".ssh", ".gnupg")  # in the user's own home: keys of other machines
+# What a reader could use in somebody's name: read with a grant, where other files need none.
+SECRETS = (
+    "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d "
+    "/etc/security/opasswd /etc/ssl/private /etc/pki/tls/private /etc/letsencrypt/live "
+    "/etc/letsencrypt/archive /etc/krb5.keytab /etc/wireguard /var/backups/shadow.bak "
+    "/etc/NetworkManager/system-connections /etc/ssh/ssh_host_rsa_key /proc/kcore"
+).split()
+_SECRET_NAMES = re.compile(
+    r"/etc/ssh/[^/]*_key|/(?:etc|home|opt|root|srv|usr|var|Users)/.*"
+    r"(?:\.(?:key|p12|pfx|jks|kdbx|keytab)|/privkey[^/]*\.pem)"
+    r"|/dev/(?:[shv]d[a-z]|xvd|nvme|mmcblk|dm-|mapper/|disk/|r?disk[0-9]|k?mem$|port$).*"
+)
+_SECRETS_OF_HOME = re.compile(
+    r"\.ssh(?:/(?!(?:config|known_hosts[^/]*|authorized_keys|[^/]*\.pub)$).*)?"
+    r"|\.(?:gnupg|aws|azure|kube|password-store|config/gcloud)(?:/.*)?"
+    r"|\.(?:netrc|pgpass|git-credentials|pypirc|docker/config\.json|config/gh/hosts\.yml)"
+)
+_HOME = re.compile(r"/(?:root|(?:home|Users)/[^/]+)(?=/|$)")
 PROGRAM_FOLDERS = (
     "/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /usr/lib /usr/libexec /opt /nix "
     "/snap /Applications"
@@ -57,10 +75,13 @@ _ALIKE = str.maketrans(
 
 
 class Location:
-    """Location of a tool call: its working folder, the projects, and the user's home."""
+    """Location of a tool call: its working folder, the projects, and the user's home.
 
-    def __init__(self, cwd: str, projects: list[str], home: str) -> None:
-        self.cwd = cwd or "/"
+    With `reads`, all reads of system files need a grant, else only those of secrets.
+    """
+
+    def __init__(self, cwd: str, projects: list[str], home: str, *, reads: bool = False) -> None:
+        self.cwd, self.reads = cwd or "/", reads
         self.home = os.path.realpath(home)
         real_paths = [os.path.realpath(project) for project in projects]
         self.projects = [path for path in real_paths if path != "/"]
@@ -68,7 +89,8 @@ class Location:
     def moved(self, cwd: str) -> Location:
         """Return the same location with another working folder."""
         other = Location.__new__(Location)
-        other.cwd, other.home, other.projects = cwd, self.home, self.projects
+        other.cwd, other.reads = cwd, self.reads
+        other.home, other.projects = self.home, self.projects
         return other
 
     def target(
@@ -81,8 +103,9 @@ class Location:
     ) -> tuple[str, str] | None:
         """Return the resolved path and the action; None if no grant is needed.
 
-        `links` are symbolic links that do not exist yet. With `follows=False`, the last component
-        is not resolved: a link itself is deleted or replaced.
+        The action `list` reads names, not contents, and is returned as `read`. `links` are
+        symbolic links that do not exist yet. With `follows=False`, the last component is not
+        resolved: a link itself is deleted or replaced.
         """
         path = path.replace("\0", "")  # shells drop it
         if not path or len(path) > PATH_CHARACTERS_MAX:
@@ -91,11 +114,15 @@ class Location:
             joined = os.path.join(self.cwd, self.expand_home(name))
             if _DESCRIPTORS.fullmatch(joined):
                 continue  # what it was opened for is checked there
+            if action == "read" and any(sign in joined for sign in "*?["):
+                for secret in SECRETS:  # of a wildcard only some matches are looked at
+                    if fnmatch.fnmatchcase(secret, joined):
+                        return secret, action
             for candidate in resolved(joined, links or {}, self.cwd, follows=follows):
                 real_path = _in_lower_case(_without_private(candidate))
                 for possible in dict.fromkeys((_without_private(candidate), real_path)):
                     if not self._is_free(possible, action):
-                        return possible, action
+                        return possible, "read" if action == "list" else action
         return None
 
     def expand_home(self, path: str) -> str:
@@ -115,20 +142,39 @@ class Location:
 
     def _is_free(self, path: str, action: str) -> bool:
         """Return True if the action on this path needs no grant."""
+        if action in ("read", "list") and not self.reads:
+            return action == "list" or not self._is_secret(path)
         if any(_is_below(path, os.path.join(self.home, name)) for name in SECRET_FOLDERS):
             return False
         if self.is_own(path):
-            return True
+            return action != "read" or not self._is_secret(path)
         if action == "exec":
             return (
                 _is_below(path, self.home)
                 or not any(_is_below(path, folder) for folder in WRITE)
                 or any(_is_below(path, folder) for folder in PROGRAM_FOLDERS)
             )
-        if action == "read":
-            return not any(_is_below(path, folder) for folder in READ)
+        if action in ("read", "list"):
+            is_held = any(_is_below(path, folder) for folder in READ)
+            return not is_held and (action == "list" or not self._is_secret(path))
         is_any = path == "/" or path.startswith(("/*", "/[*]"))
         return not is_any and not any(_is_below(path, folder) for folder in WRITE)
+
+    def _is_secret(self, path: str) -> bool:
+        """Return True for a file that holds a secret, and a folder of others that holds one."""
+        if any(_is_below(path, folder) for folder in (*self.projects, *FREE)):
+            return False
+        path = path.rstrip("/") or "/"
+        homes = (self.home, *(match[0] for match in [_HOME.match(path)] if match))
+        for home in homes:
+            if _is_below(path, home) and _SECRETS_OF_HOME.fullmatch(path[len(home) + 1 :]):
+                return True
+        if self.is_own(path):
+            return False
+        is_around = path in ("/home", "/Users", "/etc/ssh", *homes[1:])
+        is_around = is_around or any(_is_below(secret, path) or path == "/" for secret in SECRETS)
+        is_below = any(_is_below(path, secret) for secret in SECRETS)
+        return is_around or is_below or _SECRET_NAMES.fullmatch(path) is not None
 
     def _temporary_folders(self) -> list[str]:
         folder = os.environ.get("TMPDIR") or ""

@@ -27,15 +27,21 @@ def main(arguments: list[str]) -> None:
     agent = arguments[0] if arguments else "claude-code"
     if agent not in AGENTS:
         sys.exit(f"remembrancer: the agent must be one of {', '.join(AGENTS)}, not {agent!r}")
-    url = arguments[1] if len(arguments) > 1 else None
+    # Written by `remembrancer install`: the address, and what the gate asks about.
+    gate = next((one[7:] for one in arguments if one.startswith("--gate=")), None)
+    url = next((one for one in arguments[1:] if not one.startswith("--")), None)
     event = sys.stdin.buffer.read(EVENT_BYTES_MAX + 1)
-    answer = answer_event(event, agent, dict(os.environ), url)
+    answer = answer_event(event, agent, dict(os.environ), url, gate)
     if answer:
         sys.stdout.write(json.dumps(answer))
 
 
 def answer_event(
-    raw_event: bytes, agent: str, environment: dict[str, str], url: str | None = None
+    raw_event: bytes,
+    agent: str,
+    environment: dict[str, str],
+    url: str | None = None,
+    gate: str | None = None,
 ) -> dict[str, Any]:
     """Return the answer for the agent; empty for none.
 
@@ -48,7 +54,7 @@ def answer_event(
         hooks = __import__(AGENTS[agent])  # imported when needed, because an agent waits
         if agent == "gemini-cli":
             event = hooks.translated(event)
-        settings = Settings(environment, agent, url)
+        settings = Settings(environment, agent, url, gate)
         session_id = _string(event, "session_id") or _string(event, "conversation_id") or "default"
         session = Session(settings.state_folder, agent, session_id)
         service = Service(settings)
@@ -59,7 +65,7 @@ def answer_event(
         answer: dict[str, Any] = hooks.answer(event, settings, service, session)
         return answer if agent == "cursor" else _with_message(answer, event, service, session)
     except Exception as error:  # noqa: BLE001 - the agent must continue, whatever is wrong here
-        return _answer_failure(event, agent, error, environment)
+        return _answer_failure(event, agent, error, environment, gate)
 
 
 def _off_file(event: dict[str, Any], settings: Settings) -> str:
@@ -113,12 +119,17 @@ def _parse(raw_event: bytes) -> dict[str, Any]:
 
 
 def _answer_failure(
-    event: dict[str, Any], agent: str, error: Exception, environment: dict[str, str]
+    event: dict[str, Any],
+    agent: str,
+    error: Exception,
+    environment: dict[str, str],
+    gate: str | None,
 ) -> dict[str, Any]:
     is_expected = isinstance(error, InvalidSetupError | OSError)
     reason = str(error) if is_expected else f"internal error: {type(error).__name__}"
-    fails_closed = environment.get("REMEMBRANCER_HOOK_PERMISSIONS") not in ("open", "off")
-    if fails_closed and event.get("hook_event_name") in ("PreToolUse", "preToolUse"):
+    is_open = environment.get("REMEMBRANCER_HOOK_PERMISSIONS") == "open"
+    is_open = is_open or (environment.get("REMEMBRANCER_HOOK_GATE") or gate) == "off"
+    if not is_open and event.get("hook_event_name") in ("PreToolUse", "preToolUse"):
         from hook_output import denial
 
         return denial(

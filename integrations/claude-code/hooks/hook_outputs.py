@@ -57,13 +57,19 @@ _OUTPUT_OPTIONS = {
     "dig": "",
 }
 _GENERIC_OUTPUT = re.compile(
-    r"o|out(?:put)?(?:[-_]?(?:file|dir|directory|path|folder|document))?|dest(?:ination)?"
+    r"o|chdir|directory|work(?:ing)?-?dir(?:ectory)?|extract-to|git-dir|out(?:put)?(?:[-_]?(?:file|dir|directory|path|folder|document))?|dest(?:ination)?"
     r"(?:[-_]?dir)?|log-?file|save(?:-to)?|target-directory|outputfile|report-file|junit-?xml"
+)
+# These copy between this machine and others, in the order of their arguments.
+CLOUD = frozenset(
+    "aws gcloud gsutil az rclone s3cmd s4cmd s5cmd mc oci b2 doctl swift azcopy rsync rsnapshot "
+    "restic borg duplicity terraform tofu pulumi ansible ansible-playbook helm vagrant".split()
 )
 # Arguments of these name files elsewhere: in containers and on other machines.
 REMOTE = frozenset(
     "docker podman nerdctl kubectl oc helm vagrant lxc incus adb multipass gcloud aws az "
-    "heroku fly gh glab systemd-nspawn ansible ansible-playbook terraform pulumi http https xh "
+    "gsutil rclone s3cmd s4cmd s5cmd azcopy tofu heroku fly gh glab "
+    "systemd-nspawn ansible ansible-playbook terraform pulumi http https xh "
     "websocat jira claude codex gemini aider curlie mosquitto_pub redis-cli mongosh logger "
     "notify-send say seq expr bc uuidgen figlet".split()
 )

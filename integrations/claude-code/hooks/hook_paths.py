@@ -1,15 +1,21 @@
 """System files that a tool call accesses: these need a grant of the owner.
 
+Tools of MCP servers are known by nothing but the names of the tool and of its arguments.
 A command line is interpreted, not executed: what a program computes for itself is not detected.
 """
 
 from __future__ import annotations
+
+import itertools
+import re
+import shlex
 
 from hook_locations import Location
 from hook_patches import patch_paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 __all__ = ["TARGETS_MAX", "Location", "accessed_paths"]
@@ -21,6 +27,17 @@ _SHELL_TOOLS = frozenset(
     "powershell".split()
 )
 _PATCH_TOOLS = frozenset(("apply_patch", "applypatch", "apply-patch"))
+_MCP = re.compile(r"mcp(?::|__?(?:(?P<server>.*)__|[^_]*_)?)(?P<tool>\w+)", re.ASCII)
+# Words in the names of tools and arguments of MCP servers.
+_LOOKS = frozenset("list ls tree stat info exists glob directories directory".split())
+_READS = frozenset("read get cat open load view show search grep query fetch head tail".split())
+_DELETES = frozenset("delete remove unlink rm rmdir erase trash".split())
+_COMMANDS = frozenset(("command", "cmd", "commandline"))
+_PATHS = frozenset(
+    "path paths file files filename filepath filepaths dir dirs directory directories folder "
+    "folders uri url source destination src dst dest target root location from to".split()
+)
+_ARGUMENTS_MAX, _DEPTH_MAX = 200, 6  # of a call of an MCP tool that are looked at
 
 
 def accessed_paths(
@@ -37,6 +54,10 @@ def accessed_paths(
         here = _called_in(arguments, location)
         patch = _command_text(arguments)
         targets += [here.target(path, action) for path, action in patch_paths(patch)]
+    elif match := _MCP.fullmatch(name):
+        if match["server"] == "remembrancer":
+            return []
+        return _mcp_paths(match["tool"], arguments, _called_in(arguments, location))
     else:
         if name in ("read", "read_file"):
             action = "read"
@@ -48,6 +69,50 @@ def accessed_paths(
     return list(dict.fromkeys(target for target in targets if target))
 
 
+def _mcp_paths(tool: str, arguments: dict[str, Any], location: Location) -> list[tuple[str, str]]:
+    """Return the paths and actions of a call of an MCP tool, as its names tell."""
+    words = set(tool.split("_"))
+    action = next(
+        (
+            action
+            for action, some in (("delete", _DELETES), ("list", _LOOKS), ("read", _READS))
+            if words & some
+        ),
+        "write",
+    )
+    targets: list[tuple[str, str] | None] = []
+    for name, value in itertools.islice(_strings(arguments), _ARGUMENTS_MAX):
+        names = set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
+        if names & _COMMANDS:
+            from hook_programs import interpret
+
+            targets += interpret(value, location)
+        elif names & _PATHS and "\n" not in value:
+            path = re.sub(r"^file:/*(?=/)", "", value)
+            targets += [] if "://" in path else [location.target(path, action)]
+    return list(dict.fromkeys(target for target in targets if target))
+
+
+def _strings(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield the strings in the arguments of a call, with the name of each.
+
+    A command in two parts, `command` and a list `args`, is one.
+    """
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, dict) and depth < _DEPTH_MAX:
+        for key, one in value.items():
+            words = one if isinstance(one, list) else value.get("args")
+            if key in _COMMANDS and isinstance(words, list):
+                start = [one] if isinstance(one, str) else []
+                yield str(key), " ".join([*start, *(shlex.quote(str(word)) for word in words)])
+            else:
+                yield from _strings(one, str(key), depth + 1)
+    elif isinstance(value, list) and depth < _DEPTH_MAX:
+        for one in value:
+            yield from _strings(one, name, depth + 1)
+
+
 def _called_in(arguments: dict[str, Any], location: Location) -> Location:
     """Return the location with the working folder that the call names."""
     for name in ("workdir", "working_directory", "cwd", "directory"):
@@ -55,7 +120,7 @@ def _called_in(arguments: dict[str, Any], location: Location) -> Location:
         if isinstance(folder, str) and folder:
             path = location.expand_home(folder)
             cwd = path if path.startswith("/") else f"{location.cwd}/{path}"
-            return Location(cwd, location.projects, location.home)
+            return location.moved(cwd)
     return location
 
 

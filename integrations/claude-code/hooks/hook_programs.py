@@ -10,7 +10,7 @@ from hook_calls import Call, is_remote
 from hook_interpreter import Interpreter
 from hook_language_names import NAMES as LANGUAGE_NAMES
 from hook_locations import Location, resolved
-from hook_outputs import REMOTE, check_outputs
+from hook_outputs import CLOUD, REMOTE, check_outputs
 from hook_shell_words import ShellSyntaxError
 from hook_words import UNKNOWN, UNKNOWNS, State, cleaned, plain, script_text
 
@@ -30,8 +30,22 @@ _MOVERS = frozenset("cp mv install rsync scp ginstall gcp gmv objcopy ditto rcp"
 _COPIERS_OF_LAST = frozenset("convert magick ffmpeg pdftotext cwebp".split())
 _READERS = frozenset(
     "cat head tail less more zcat strings xxd od hexdump wc sort diff cmp cut base64 sha256sum tac "
-    "md5sum sha1sum nl bat uniq column comm join paste fold fmt expand rev tr batcat stat ls tree "
-    "file du readlink realpath basename dirname cksum sum view most zless".split()
+    "md5sum sha1sum nl bat uniq column comm join paste fold fmt expand rev tr batcat "
+    "readlink realpath basename dirname cksum sum view most zless".split()
+)
+# These show names and sizes, not what is in files.
+_LOOKERS = frozenset(
+    "ls stat tree file du df lsblk blkid findmnt smartctl lsof exa eza lsd namei getfacl lsattr "
+    "systemd-analyze ncdu dust duf".split()
+)
+# These read what they are given and write what `check_outputs` knows. Any other program without a
+# rule may write it.
+_ONLY_READ = frozenset(
+    "cc gcc g++ c++ cpp clang clang++ ld lld rustc tsc cmake meson ./configure configure nginx "
+    "apachectl named-checkconf sshd promtool yamllint shellcheck hadolint eslint ruff mypy pylint "
+    "journalctl ldd nm readelf objdump strings ps pmap fuser dpkg rpm apt-cache mdls otool psql "
+    "mysql sqlite3_analyzer xmllint tidy curl wget ssh-add open xdg-open code subl espeak play "
+    "mpv vlc feh pdfinfo exiftool identify mediainfo ffprobe keytool certtool ssh-copy-id".split()
 )
 _PATTERN_READERS = frozenset("grep egrep fgrep rg ag ack zgrep ugrep pgrep jq yq".split())
 # Output of these is their input or the files they read, more or less.
@@ -175,7 +189,7 @@ def _handler(name: str) -> Callable[[Call], str] | None:
         return _deleter
     if name in _MOVERS or name in _COPIERS_OF_LAST:
         return _mover
-    if name in _READERS:
+    if name in _READERS or name in _LOOKERS:
         return _reader
     if name in _PATTERN_READERS:
         return _pattern_reader
@@ -236,6 +250,8 @@ def _mover(call: Call) -> str:
             call.script(value.partition("=")[2])
         if name in ("backup-dir", "temp-dir", "log-file", "T"):
             call.write(value)
+        if name in ("i", "F") and call.name == "scp":
+            call.read(value)
     if call.name == "install" and any(name in ("d", "directory") for name, _ in options):
         for path in others:
             call.write(path)
@@ -308,7 +324,7 @@ def _reader(call: Call) -> str:
         return _translated(call.stdin, [plain(one) for one in others], options)
     texts = []
     for path in others:
-        call.read(path)
+        (call.look if call.name in _LOOKERS else call.read)(path)
         texts.append(call.interpreter.known_text(path, call.state))
     text = "".join(texts) if others else call.stdin
     words = call.interpreter.words
@@ -446,12 +462,10 @@ def _tee(call: Call) -> str:
 
 
 def _unknown_program(call: Call) -> str:
-    """Check the absolute paths among the arguments of any program: it reads them."""
+    """Check the absolute paths among the arguments of any program: it may write them."""
     words = call.interpreter.words
     if call.name in REMOTE:
-        for word in call.arguments:
-            if word.startswith("file:"):
-                call.read(word)
+        _check_cloud_copy(call)
         return words.unknown()
     positions = check_outputs(call)
     _check_scripts(call)
@@ -470,10 +484,11 @@ def _unknown_program(call: Call) -> str:
         )
         if position in positions or not is_path:
             continue
-        if is_unknown and path == word:
-            call.write(path)
-        else:
+        is_read = call.name in _ONLY_READ and "--install" not in call.arguments
+        if is_read and not (is_unknown and path == word):
             call.read(path)
+        else:
+            call.write(path)
     if call.name in _FOLDER_WRITERS or (
         call.name == "curl" and any(re.match(r"-\w*O|--remote-name", w) for w in call.arguments)
     ):
@@ -488,6 +503,24 @@ def _unknown_program(call: Call) -> str:
             call.run(rest)
             break
     return words.unknown(words.hints_of(call.stdin) + _path_lines(call.stdin))
+
+
+_FETCHES = frozenset(("download", "extract", "fetch", "get", "pull", "restore"))
+
+
+def _check_cloud_copy(call: Call) -> None:
+    """Check the files of this machine that a program for others reads, or writes to last."""
+    positions = check_outputs(call)
+    has_remote = bool(_FETCHES & set(call.arguments))
+    for position, word in enumerate(call.arguments):
+        path = re.sub(r"^--?[A-Za-z][\w-]*=@?", "", word)
+        if position in positions:
+            continue
+        if path.startswith("file:"):
+            call.read(path)
+        elif call.name in CLOUD and path.startswith(("/", "~", "../")):
+            (call.write if has_remote else call.read)(path)
+        has_remote = has_remote or is_remote(path)
 
 
 def _check_scripts(call: Call) -> None:

@@ -19,6 +19,8 @@ def ssh_command(call: Call) -> str:
             call.script(match[1])
         if name == "E":
             call.write(value)
+        if name in ("i", "F"):
+            call.read(value)
     if not words:
         return UNKNOWN
     host, command = words[0], words[1:]

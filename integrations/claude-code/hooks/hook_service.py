@@ -17,7 +17,8 @@ DEFAULT_URL = "http://127.0.0.1:8460"
 DEFAULT_TOKENS = 1200  # tokens of search results added to one prompt
 # Allowed values of REMEMBRANCER_HOOK_*; the first is the default.
 CHOICES = {
-    "PERMISSIONS": ("closed", "open", "off"),
+    "GATE": ("writes", "all", "off"),
+    "PERMISSIONS": ("closed", "open"),
     "SECOND_LOOK": ("recalled", "always", "off"),
 }
 DEFAULT_SECONDS = 1.0  # that one hook waits for the service, all its requests together
@@ -57,7 +58,13 @@ class ServiceError(Exception):
 class Settings:
     """Settings from the environment. Raises InvalidSetupError for invalid values."""
 
-    def __init__(self, environment: dict[str, str], agent: str, url: str | None = None) -> None:
+    def __init__(
+        self,
+        environment: dict[str, str],
+        agent: str,
+        url: str | None = None,
+        gate: str | None = None,
+    ) -> None:
         self.agent = agent
         self.home = environment.get("HOME") or os.path.expanduser("~")
         self.project = (
@@ -67,6 +74,7 @@ class Settings:
         self.user_id = environment.get("REMEMBRANCER_USER") or ""
         # The name of the agent in grants.
         self.agent_name = environment.get("REMEMBRANCER_HOOK_AGENT") or agent
+        self.gate = _choice({"REMEMBRANCER_HOOK_GATE": gate or "", **environment}, "GATE")
         self.permissions = _choice(environment, "PERMISSIONS")
         self.second_look = _choice(environment, "SECOND_LOOK")
         tokens = environment.get("REMEMBRANCER_HOOK_TOKENS") or str(DEFAULT_TOKENS)

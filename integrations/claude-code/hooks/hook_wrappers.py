@@ -259,7 +259,7 @@ def _find(call: Call) -> str:
     files = [root for root, place in zip(roots, places, strict=True) if not os.path.isdir(place)]
     if "-delete" not in words:
         for root in roots:
-            call.read(root)
+            call.look(root)
     for position, word in enumerate(words):
         if word == "-delete":
             for root in roots:
@@ -328,6 +328,13 @@ def _tar(call: Call) -> str:
             call.write(archive)
         for path in others:
             (inner.delete if "remove-files" in names else inner.read)(path)
+        for name, value in options:
+            if name in ("T", "files-from"):
+                call.read(value)
+                is_stdin = plain(value) in ("-", "/dev/stdin")
+                text = call.stdin if is_stdin else call.interpreter.known_text(value, call.state)
+                for line in text.splitlines():
+                    inner.read(line)
     return UNKNOWN
 
 

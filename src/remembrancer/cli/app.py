@@ -346,6 +346,13 @@ def install(
     ] = "user",
     url: ServiceUrl = None,
     tools: ToolChoice = None,
+    gate: Annotated[
+        str,
+        typer.Option(
+            help="What needs a grant. writes: changes of system files, and reads of secrets; "
+            "all: all reads of system files, too; off: nothing."
+        ),
+    ] = "writes",
     remove: Annotated[bool, typer.Option("--remove", help="Remove the configuration.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Write without confirmation.")] = False,
 ) -> None:
@@ -358,7 +365,7 @@ def install(
     from ..install.leftovers import Leftovers
     from .install import install, leftovers, plan, question
 
-    changes, diff = plan(agent, scope, url, remove=remove, tools=tools or "memory")
+    changes, diff = plan(agent, scope, url, remove=remove, tools=tools or "memory", gate=gate)
     rest = leftovers(agent, scope, is_configured=bool(changes)) if remove else Leftovers()
     print(diff, end="")
     for path in rest.files:

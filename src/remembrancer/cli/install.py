@@ -13,13 +13,19 @@ from ..install.agents import AGENTS, plan_changes
 from ..install.codex_trust import CODEX_TRUST_REMEDY
 from ..install.file_changes import Change, ConfigUnreadable, ScopeUnsupported, diff, write
 from ..install.leftovers import Leftovers, delete, find_leftovers
-from ..install.options import DEFAULT_URL, InstallOptions
+from ..install.options import DEFAULT_URL, GATES, InstallOptions
 from ..settings import SettingInvalid, from_environment
 from .commands import service_key
 
 
 def plan(
-    agent: str, scope: str, url: str | None, *, remove: bool, tools: str = "memory"
+    agent: str,
+    scope: str,
+    url: str | None,
+    *,
+    remove: bool,
+    tools: str = "memory",
+    gate: str = GATES[0],
 ) -> tuple[list[Change], str]:
     """Return the changes and their diff.
 
@@ -29,12 +35,14 @@ def plan(
         raise SettingInvalid(f"AGENT must be one of {', '.join(AGENTS)}.")
     if scope not in ("user", "project"):
         raise SettingInvalid("--scope must be user or project.")
+    if gate not in GATES:
+        raise SettingInvalid(f"--gate must be one of {', '.join(GATES)}.")
     try:
         base = normalize_base_url(url or find_url(), "--url", DEFAULT_URL)
         chosen_tools(tools, beside_hooks=False)
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
-    options = replace(_options(scope, base, remove=remove), tools=tools)
+    options = replace(_options(scope, base, remove=remove), tools=tools, gate=gate)
     try:
         changes = plan_changes(agent, options)
     except ScopeUnsupported as error:

@@ -31,8 +31,8 @@ from .options import (
 from .toml_text import toml_change
 
 _TOOLS = {
-    "claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash|Task|Agent",
-    "codex": "Bash|apply_patch|Write|Edit",
+    "claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash|Task|Agent|mcp__.*",
+    "codex": "Bash|apply_patch|Write|Edit|mcp__.*",
 }
 # Timeouts of hooks. The hook program itself waits a second for the service.
 _SECONDS = {
@@ -69,7 +69,7 @@ _CURSOR = (
     "sessionEnd",
 )
 _CLIENT_VARIABLES = ["REMEMBRANCER_KEY", "REMEMBRANCER_KEY_FILE", "XDG_CONFIG_HOME"]
-_CURSOR_TOOLS = "Shell|Write|Edit|Delete|Read"
+_CURSOR_TOOLS = "Shell|Write|Edit|Delete|Read|MCP:.*"
 _GEMINI_CLI = {  # with the events of the others whose timeouts they have
     "SessionStart": "SessionStart",
     "BeforeAgent": "UserPromptSubmit",
@@ -79,7 +79,7 @@ _GEMINI_CLI = {  # with the events of the others whose timeouts they have
     "PreCompress": "PreCompact",
     "SessionEnd": "SessionEnd",
 }
-_GEMINI_CLI_TOOLS = "write_file|replace|read_file|run_shell_command"
+_GEMINI_CLI_TOOLS = "write_file|replace|read_file|run_shell_command|mcp_.*"
 
 
 def plan_changes(agent: str, options: InstallOptions) -> list[Change]:
@@ -159,7 +159,7 @@ def _gemini_cli(options: InstallOptions) -> list[Change]:
     path = options.home / ".gemini" / "settings.json"
     command, *words = mcp_command("gemini-cli", options, beside_hooks=True)
     server = None if options.remove else {"command": command, "args": words}
-    hook = {"type": "command", "name": NAME, "command": hook_command("gemini-cli", options.url)}
+    hook = {"type": "command", "name": NAME, "command": hook_command("gemini-cli", options)}
 
     def edit(document: EditableJson) -> None:
         put_member(document, path, ("mcpServers", NAME), server)
@@ -183,7 +183,7 @@ AGENTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
 
 def _hooks(path: Path, agent: str, options: InstallOptions) -> Change:
     """Return the change of a hooks file of Claude Code or Codex: event → groups → handlers."""
-    command = hook_command(agent, options.url)
+    command = hook_command(agent, options)
 
     def edit(document: EditableJson) -> None:
         require_object(document, path, "hooks")
@@ -200,7 +200,7 @@ def _cursor_hooks(path: Path, options: InstallOptions) -> Change:
 
     A `version` that this command adds stands behind the hooks, and goes with them.
     """
-    command = hook_command("cursor", options.url)
+    command = hook_command("cursor", options)
 
     def edit(document: EditableJson) -> None:
         require_object(document, path, "hooks")

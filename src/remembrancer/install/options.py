@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[3]  # of the repository, if the package runs from 
 PROGRAM = "remembrancer_hook.py"
 NAME = "remembrancer"
 DEFAULT_URL = "http://127.0.0.1:8460"
+GATES = ("writes", "all", "off")  # what the hooks ask a grant for; the first is the default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +21,7 @@ class InstallOptions:
 
     `home` is the folder of the user or of the project. `config_home` is the user's XDG_CONFIG_HOME;
     None means the default. `tools` are those that the agent lists, as `client.tools.chosen_tools`
-    takes them.
+    takes them, `gate` is one of GATES.
     """
 
     home: Path
@@ -29,6 +30,7 @@ class InstallOptions:
     remove: bool
     config_home: Path | None = None
     tools: str = "memory"
+    gate: str = GATES[0]
 
     @property
     def config(self) -> Path:
@@ -36,9 +38,11 @@ class InstallOptions:
         return self.config_home or self.home / ".config"
 
 
-def hook_command(agent: str, url: str) -> str:
+def hook_command(agent: str, options: InstallOptions) -> str:
     """Return the shell command that runs the hook program with this Python."""
-    return _hook_program(PROGRAM, agent, *([url] if url != DEFAULT_URL else []))
+    words = [options.url] if options.url != DEFAULT_URL else []
+    words += [f"--gate={options.gate}"] if options.gate != GATES[0] else []
+    return _hook_program(PROGRAM, agent, *words)
 
 
 def headers_command() -> str:
