@@ -455,7 +455,7 @@ REPEATED_COST, NOTICE_COST = 40.0, 80.0
 AGE_COST = 7.0  # of a turn that is very old, if age counts; about a word of the question
 # Of a statement that says what an earlier one says: nothing new, but perhaps its only copy.
 ALIKE_COST, ALIKE_COSINE_MIN = 6.0, 0.9
-COMPARED_MAX = 24  # the best events: what holds now is among them, and others need no exchange
+COMPARED_MAX = 16  # the best events: what holds now is among them, and others need no exchange
 LINKED_MAX = 128  # the best events whose certain changes are read: more than a search returns
 # A query quotes a passage of a program if the passage has nearly all of its content words, at least
 # this many, and no passage of somebody's words has as many.
