@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 from agents.codex import Codex, CodexRun
-from agents.endpoints import Reply, ToolCall
+from agents.endpoints import ToolCall
 from service import Http
 
 pytestmark = pytest.mark.agents
 
 QUESTION = "Which port does the Cygnus staging database listen on?"
 AGAIN = "On which port was the Cygnus staging database?"
-NAMESPACE = "mcp__remembrancer"
 DENIED = "No grant lets `codex`"
 FENCE = "<<memory-data"
 
@@ -75,12 +74,6 @@ def test_wrong_citation_is_sent_back_once(codex: Codex, first: CodexRun) -> None
     assert "second look" in json.dumps(wrong.requests[1]["input"])
 
 
-def test_report_of_work_is_not_sent_back(codex: Codex) -> None:
-    run = codex.run("Tidy src/lexer.py.", ["Moved 120 lines; 42 tests pass.", "A second answer."])
-
-    assert len(run.requests) == 1
-
-
 def test_untrusted_hooks_do_not_run(codex: Codex, owned: Http) -> None:
     """Why the guide asks the user to trust them."""
     prompt = "Is the Cygnus indexer running?"
@@ -88,14 +81,6 @@ def test_untrusted_hooks_do_not_run(codex: Codex, owned: Http) -> None:
 
     assert "# Constitution and protocol" not in run.model_text()
     assert stored(owned, prompt) == []
-
-
-def test_resumed_session_remembers_its_turn(codex: Codex, first: CodexRun, owned: Http) -> None:
-    prompt = "And which user owns it?"
-    codex.run(prompt, ["The user postgres."], "resume", first.session)
-
-    (event,) = stored(owned, prompt)
-    assert event["session_id"] == first.session
 
 
 @pytest.mark.parametrize(
@@ -118,27 +103,6 @@ def test_patch_of_a_system_file_is_denied(codex: Codex, target: Path) -> None:
 
     assert not target.exists()
     assert DENIED in "".join(run.tool_outputs())
-
-
-def test_patch_of_the_project_is_not_held(codex: Codex) -> None:
-    path = codex.project / "notes.txt"
-    codex.run("Do it.", [ToolCall("apply_patch", patch_of(path)), "Over."])
-
-    assert path.read_text("utf-8") == "x\n"
-
-
-def test_tools_answer_with_the_key_file_alone(codex: Codex, first: CodexRun) -> None:
-    """The guide says where to put the key; hooks and tools both read it there."""
-    replies: list[Reply] = [
-        ToolCall("tool_search", {"query": "recall memory", "limit": 20}),
-        ToolCall("recall", {"query_text": "Cygnus staging port", "top_k": 3}, NAMESPACE),
-        "Over.",
-    ]
-    call = codex.run("Use memory.", replies)
-
-    assert "6543" in call.tool_outputs()[-1]
-    assert FENCE in call.tool_outputs()[-1]
-    assert not any("sk_" in json.dumps(request) for request in call.requests)
 
 
 def test_turn_waits_until_the_service_is_back(codex: Codex, owned: Http) -> None:
