@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import pty
-import re
 import shlex
 import signal
 import subprocess
@@ -112,29 +110,3 @@ def rows_of(process: subprocess.CompletedProcess[str]) -> list[dict[str, str]]:
     """Return the rows of a table that a command printed, by the names of its columns."""
     head, *rows = [line.split("\t") for line in process.stdout.splitlines()]
     return [dict(zip(head, row, strict=True)) for row in rows]
-
-
-def on_a_terminal(cli: Cli, *words: str, **environment: str) -> str:
-    """Return the output of a command on a terminal of 80 columns and 24 lines."""
-    main, side = pty.openpty()
-    process = subprocess.Popen(
-        [*PROGRAM, *_split(words)],
-        stdin=side,
-        stdout=side,
-        stderr=subprocess.PIPE,
-        env={**cli.environment, "COLUMNS": "80", "LINES": "24", "TERM": "xterm", **environment},
-    )
-    os.close(side)
-    output = b""
-    while True:
-        try:
-            part = os.read(main, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        output += part
-    _, errors = process.communicate(timeout=60)
-    os.close(main)
-    assert process.returncode == 0, errors.decode()
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output.decode()).replace("\r\n", "\n")

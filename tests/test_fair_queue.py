@@ -5,13 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
 from waiting import wait_until
 
-from remembrancer.fair_queue import FairPlaces, FairQueue, FairThreads
+from remembrancer.fair_queue import FairPlaces, FairQueue
 
 
 def next_of(queue: FairQueue[str], count: int) -> list[str]:
@@ -25,13 +24,6 @@ def queue() -> FairQueue[str]:
     return FairQueue()
 
 
-def test_work_of_one_group_comes_in_its_order(queue: FairQueue[str]) -> None:
-    for n in range(4):
-        queue.put("a", f"a{n}")
-
-    assert next_of(queue, 5) == ["a0", "a1", "a2", "a3"]
-
-
 def test_newcomer_is_next_whatever_waits(queue: FairQueue[str]) -> None:
     for n in range(100):
         queue.put("a", f"a{n}")
@@ -39,38 +31,6 @@ def test_newcomer_is_next_whatever_waits(queue: FairQueue[str]) -> None:
     queue.put("b", "b0")
 
     assert next_of(queue, 2) == ["b0", "a3"]
-
-
-def test_groups_share_time_not_turns(queue: FairQueue[str]) -> None:
-    """Work of group `a` takes three times as long, so it has a quarter of the turns."""
-    for _ in range(40):
-        queue.put("a", "a")
-        queue.put("b", "b")
-    turns = []
-    for _ in range(40):
-        group, work = queue.get_nowait() or ("", "")
-        queue.charge(group, 0.03 if work == "a" else 0.01)
-        turns.append(work)
-
-    assert 9 <= turns.count("a") <= 11
-
-
-def test_group_that_did_not_wait_has_saved_nothing(queue: FairQueue[str]) -> None:
-    """After an hour of work for one group, another waits for no more than its last work."""
-    for _ in range(20):
-        queue.put("a", "a")
-        group, _ = queue.get_nowait() or ("", "")
-        queue.charge(group, 180)
-    for _ in range(400):
-        queue.put("a", "a")
-        queue.put("b", "b")
-    turns = []
-    for _ in range(400):
-        group, work = queue.get_nowait() or ("", "")
-        queue.charge(group, 1)
-        turns.append(work)
-
-    assert "a" in turns[:200]
 
 
 def test_running_work_of_a_group_is_bounded_while_another_uses_the_queue() -> None:
@@ -87,58 +47,6 @@ def test_running_work_of_a_group_is_bounded_while_another_uses_the_queue() -> No
     for _ in range(2):
         queue.charge("a", 0.1)
     assert next_of(queue, 2) == ["a2"]
-
-
-def test_strangers_are_always_bounded() -> None:
-    queue = FairQueue[str](1)
-    queue.put(None, "s0")
-    queue.put(None, "s1")
-
-    assert next_of(queue, 2) == ["s0"]
-
-
-def test_newest_of_the_longest_group_gives_way(queue: FairQueue[str]) -> None:
-    for n in range(3):
-        queue.put("a", f"a{n}")
-
-    assert queue.remove_newest_of_longer("b") == "a2"
-    assert queue.remove_newest_of_longer("a") is None
-    queue.put("b", "b0")
-    assert queue.remove_newest_of_longer("b") is None  # two of each would wait
-
-
-def test_closed_queue_gives_what_waits_and_takes_nothing(queue: FairQueue[str]) -> None:
-    queue.put("a", "a0")
-    queue.close()
-
-    assert queue.get() == ("a", "a0")
-    assert queue.get() is None
-    with pytest.raises(RuntimeError):
-        queue.put("a", "a1")
-
-
-@pytest.fixture
-def one_thread() -> Iterator[FairThreads]:
-    """A pool of one thread."""
-    threads = FairThreads(1, "test")
-    yield threads
-    threads.shutdown()
-
-
-def test_errors_reach_the_caller_and_the_thread_goes_on(one_thread: FairThreads) -> None:
-    with pytest.raises(ZeroDivisionError):
-        one_thread.submit("a", lambda: 1 // 0).result(20)
-
-    assert one_thread.submit("a", lambda: 1).result(20) == 1
-
-
-def test_shutdown_waits_for_what_was_submitted() -> None:
-    pool, results = FairThreads(2, "test"), list[int]()
-    for n in range(50):
-        pool.submit(n % 3, partial(results.append, n))
-    pool.shutdown()
-
-    assert sorted(results) == list(range(50))
 
 
 def test_waiter_that_gives_up_leaves_its_place_to_the_next() -> None:
@@ -205,22 +113,3 @@ print(pool.submit("a", lambda: "done").result(30))
     )
 
     assert ended.stdout.splitlines() == ["no thread can be started", "done"]
-
-
-def test_no_more_threads_are_started_than_callers_wait() -> None:
-    """A thread that finishes may take work for which another one was woken, which stays idle."""
-    threads, callers = FairThreads(64, "test"), 4
-
-    def call() -> None:
-        for _ in range(1_000):
-            threads.submit("ada", int).result(20)
-
-    clients = [threading.Thread(target=call) for _ in range(callers)]
-    for one in clients:
-        one.start()
-    for one in clients:
-        one.join()
-    started = len(threads._threads)
-    threads.shutdown()
-
-    assert started <= 2 * callers  # a thread that has just finished does not wait yet

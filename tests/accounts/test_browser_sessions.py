@@ -12,11 +12,9 @@ from remembrancer.accounts.sign_in import (
     BrowserSession,
     SignInRefused,
     accept,
-    browser_name,
     confirm,
     find_session,
     invite,
-    list_browsers,
     sign_in,
 )
 from remembrancer.context import Context
@@ -26,16 +24,6 @@ from remembrancer.context import Context
 def owner(context: Context) -> int:
     """Return the id of the owner's account."""
     return accept(context, invite(context, "owner").reveal(), "correct horse battery")
-
-
-def test_session_identifies_its_account(context: Context, owner: int) -> None:
-    session = find_session(context, sign_in(context, owner))
-
-    assert session is not None
-    assert (session.account_id, session.account_name) == (owner, "owner")
-    assert session.is_owner
-    for token in ("", "x", "\ud800", "a" * 43):
-        assert find_session(context, token) is None
 
 
 def test_session_expires_after_the_idle_time(
@@ -63,18 +51,6 @@ def test_session_expires_after_its_lifetime_despite_use(
     clock.advance(hours)
 
     assert find_session(context, token) is None
-
-
-def test_expired_sessions_are_deleted(
-    context: Context, owner: int, clock: testing.FrozenClock
-) -> None:
-    sign_in(context, owner)
-    clock.advance(LIFETIME_MS)
-    sign_in(context, owner)
-
-    assert (
-        context.store.read(lambda tx: tx.one("select count(*) as n from browser_sessions")).n == 1
-    )
 
 
 class TestConfirm:
@@ -107,47 +83,3 @@ class TestConfirm:
             with pytest.raises(SignInRefused):
                 confirm(context, self.session(context, token), token, password)
             assert not self.session(context, token).is_confirmed
-
-
-WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
-BROWSERS = {
-    "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0": "Firefox on Linux",
-    f"(Windows NT 10.0; Win64; x64) {WEBKIT} Chrome/150.0.0.0 Safari/537.36": "Chrome on Windows",
-    f"(Windows NT 10.0) {WEBKIT} Chrome/150.0.0.0 Safari/537.36 Edg/150.0": "Edge on Windows",
-    f"(Macintosh; Intel Mac OS X 10_15_7) {WEBKIT} Version/26.0 Safari/605.1": "Safari on macOS",
-    f"(iPhone; CPU iPhone OS 26_0 like Mac OS X) {WEBKIT} Mobile Safari/604.1": "Safari on iPhone",
-    f"(Linux; Android 10; K) {WEBKIT} Chrome/150.0.0.0 Mobile Safari/537.36": "Chrome on Android",
-    "curl/8.14": "",
-    "<script>Linux": "Linux",
-    "": "",
-}
-
-
-def test_browser_name_is_read_from_the_user_agent() -> None:
-    assert {user_agent: browser_name(user_agent) for user_agent in BROWSERS} == BROWSERS
-
-
-def test_active_browsers_are_listed_latest_first(
-    context: Context, clock: testing.FrozenClock
-) -> None:
-    ada, bo = (
-        accept(context, invite(context, name).reveal(), "correct horse battery")
-        for name in ("ada", "bo")
-    )
-    sign_in(context, ada, "ended")
-    clock.advance(IDLE_MS)
-    first = sign_in(context, ada, "first")
-    clock.advance(60_000)
-    sign_in(context, ada, "second")
-    sign_in(context, bo, "of another")
-    session = find_session(context, first)
-    assert session is not None
-    clock.advance(60_000)
-    find_session(context, first)
-
-    browsers = list_browsers(context, session, first)
-    assert [(browser.name, browser.is_this) for browser in browsers] == [
-        ("first", True),
-        ("second", False),
-    ]
-    assert browsers[0].used_ms == clock.now_ms

@@ -98,14 +98,6 @@ def test_rejected_call_gets_a_wait_and_uses_no_quota(stores: list[Store]) -> Non
     assert again.owed_us <= third.owed_us <= MINUTE_US
 
 
-def test_limits_are_separate_per_caller_and_kind(stores: list[Store]) -> None:
-    calls = [("chat", "ada"), ("chat", "bob"), ("feedback", "ada")]
-
-    assert all(
-        count_call(stores[0], kind, who, every_us=MINUTE_US).is_allowed for kind, who in calls
-    )
-
-
 def test_forget_idle_deletes_only_fully_replenished_callers(stores: list[Store]) -> None:
     count_call(stores[0], "chat", "ada", every_us=MINUTE_US)
     stores[0].write(
@@ -124,12 +116,3 @@ def test_limiter_counts_locally_when_the_store_is_unavailable(stores: list[Store
     assert [limiter.take("ada").remaining for _ in range(2)] == [1, 0]  # type: ignore[union-attr]
     with pytest.raises(RateExceeded):
         limiter.take("ada")
-
-
-def test_limiter_on_sqlite_writes_nothing_to_the_store(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    with closing(open_store(f"sqlite:{tmp_path_factory.mktemp('one') / 'store.sqlite3'}")) as store:
-        RateLimiter("chat", 2, store=store).take("ada")
-
-        assert rows(store) == []

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from remembrancer.agent.answers import WordStream, add_refs, clean
 from remembrancer.claims.evidence import EventEvidence
-from remembrancer.claims.extract import keep_refs
 
 DAY = date(2026, 3, 2)
 FERRY, CABIN = "e_0000000000001", "e_0000000000002"
@@ -27,15 +26,6 @@ EVENTS = [
         DAY,
     ),
 ]
-
-
-def test_ref_is_added_before_the_full_stop() -> None:
-    text = "The ferry to Elba leaves at 9:40. Mrs Holm asks 840 euros for the cabin!"
-
-    assert add_refs(text, EVENTS, DAY) == (
-        f"The ferry to Elba leaves at 9:40 (ref: {FERRY}). "
-        f"Mrs Holm asks 840 euros for the cabin (ref: {CABIN})!"
-    )
 
 
 @pytest.mark.parametrize(
@@ -59,44 +49,12 @@ def test_unsupported_tagged_and_claimless_sentences_stay_unchanged(text: str) ->
     assert add_refs(text, EVENTS, DAY) == text
 
 
-def test_event_that_shares_most_words_is_cited() -> None:
-    text = "User: Is the ferry late?\n\nAssistant: It leaves Piombino at 9:40, as ever."
-    other = EventEvidence("e_0000000000003", text, DAY)
-
-    cited = add_refs("The ferry leaves Piombino at 9:40 as ever.", [EVENTS[0], other], DAY)
-
-    assert cited.endswith(f"as ever (ref: {other.event_id}).")
-
-
 # --- Filtering the refs of an answer
-
-GOOD, BAD = "e_0000000000001", "e_0000000000002"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (f"At 9 (ref: {GOOD}).", f"At 9 (ref: {GOOD})."),
-        (f"At 9 (ref: {BAD}).", "At 9."),
-        (f"At 9 (ref: {GOOD}, {BAD}, {GOOD}).", f"At 9 (ref: {GOOD})."),
-        (f"At 9 [{GOOD}; {BAD}].", f"At 9 (ref: {GOOD})."),
-        (f"At 9 ({BAD}).", "At 9."),
-        ("At 9 (ref: event 5).", "At 9."),
-        (f"Um 9【{GOOD}】。", f"Um 9(ref: {GOOD})。"),
-        (f"九点（ref：{BAD}）。", "九点。"),
-        (f"See {BAD} and {GOOD}.", f"See and {GOOD}."),
-        (f"见{BAD}的话", "见的话"),
-        ("A list [1] and a note (see above).", "A list [1] and a note (see above)."),
-        ("[unverified]", "[unverified]"),
-    ],
-)
-def test_only_allowed_ids_remain(text: str, expected: str) -> None:
-    assert keep_refs(text, {GOOD}) == expected
 
 
 # --- A streamed answer is sent on word by word, and nothing is sent that the filter removes
 
-OWN_ID, OTHER_ID = "e_0000000000001", "e_0000000000002"
+OWN_ID = "e_0000000000001"
 
 
 def streamed(*pieces: str, ids: frozenset[str] = frozenset({OWN_ID})) -> list[str]:
@@ -107,24 +65,6 @@ def streamed(*pieces: str, ids: frozenset[str] = frozenset({OWN_ID})) -> list[st
         stream(piece)
     stream.end()
     return result
-
-
-def test_words_are_sent_as_they_are_complete() -> None:
-    assert streamed("The fer", "ry lea", "ves at ", "9:40", ".") == [
-        "The",
-        " ferry",
-        " leaves at",
-        " 9:40.",
-    ]
-
-
-def test_ref_is_sent_whole_or_not_at_all() -> None:
-    text = f"At 9:40 (ref: {OTHER_ID}) from pier 3 (ref: {OWN_ID})."
-
-    pieces = streamed(*text)
-
-    assert "".join(pieces) == f"At 9:40 from pier 3 (ref: {OWN_ID})."
-    assert f" (ref: {OWN_ID})." in pieces
 
 
 def test_service_lines_seals_and_images_are_never_sent() -> None:
@@ -148,13 +88,6 @@ def test_private_key_is_masked_although_it_has_lines() -> None:
     text = f"Here:\n-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\nDone."
 
     assert "".join(streamed(*text)) == clean(text, ())
-
-
-def test_text_without_spaces_is_sent_as_it_comes() -> None:
-    assert streamed("\u6e21\u8f2a\u306f", "\u4e5d\u6642\u306b\u51fa\u307e\u3059\u3002") == [
-        "\u6e21\u8f2a\u306f",
-        "\u4e5d\u6642\u306b\u51fa\u307e\u3059\u3002",
-    ]
 
 
 @given(st.text(st.sampled_from("ab .(\n[<!`#|:é渡-"), max_size=60), st.data())

@@ -13,7 +13,6 @@ import pytest
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.answers import QUOTED_TOPIC
 from remembrancer.agent.chat import chat, finish, start_chat
 from remembrancer.context import Caller, Context
 from remembrancer.memory.remember import remember
@@ -167,19 +166,6 @@ def test_quotes_are_sanitized(start: Start) -> None:
     assert sum(line.startswith("REM |") for line in answer.reply.splitlines()) == 1
 
 
-def test_question_answered_by_quotes_is_not_quoted(start: Start) -> None:
-    """Otherwise the second answer to a question would quote the first, and so on."""
-    context, caller = start()
-    event = remember(
-        context, caller, Turn(query="The ferry leaves at 9:40.", response="Noted.")
-    ).event_id
-
-    answers = [say(context, caller, "When does the ferry leave?") for _ in range(3)]
-
-    assert [answer.refs for answer in answers] == [[event]] * 3
-    assert {hit.topic for hit in answers[-1].hits} == {None, QUOTED_TOPIC}
-
-
 def test_relevant_part_of_a_long_turn_is_quoted(start: Start) -> None:
     context, caller = start()
     filler = "We talked about the weather and the garden for a long while. " * 8
@@ -198,20 +184,6 @@ def test_relevant_part_of_a_long_turn_is_quoted(start: Start) -> None:
     assert len(quote) < limits.CHAT_QUOTE_CHARACTERS_MAX + 150
 
 
-def test_refs_of_earlier_answers_are_not_repeated(start: Start) -> None:
-    """A reply cites only its own hits, even if it quotes an answer that cites other events."""
-    context, caller = start()
-    response = (
-        "The ferry leaves at 9:40 (ref: e_zzzzzzzzzzzzz) [e_yyyyyyyyyyyyy], see e_xxxxxxxxxxxxx."
-    )
-    stored = remember(context, caller, Turn(query="When does the ferry leave?", response=response))
-
-    answer = say(context, caller, "When does the ferry to Elba leave?")
-
-    assert answer.refs == [stored.event_id]
-    assert set(re.findall(r"e_[0-9a-z]{13}", answer.reply)) == {stored.event_id}
-
-
 def test_secret_is_not_quoted(start: Start) -> None:
     context, caller = start()
     token = "ghp_" + "1B4Fq7Zs0Xk2Lm9Np8Rt3Vw6Yd5Hc7Jg0aEe"
@@ -220,16 +192,6 @@ def test_secret_is_not_quoted(start: Start) -> None:
     )
 
     assert token not in say(context, caller, "What is the token of the ferry?").reply
-
-
-def test_worse_revision_is_discarded(start: Start) -> None:
-    models = testing.ScriptedModels(chat=["It costs 5 EUR.", "It costs 6 EUR or 7 EUR."])
-    context, caller = start(models)
-
-    answer = say(context, caller, "What does it cost?")
-
-    assert answer.reply.startswith("It costs 5 EUR.")
-    assert len(answer.checks or ()) == 1
 
 
 def test_draft_is_used_when_the_revision_fails(start: Start) -> None:

@@ -245,41 +245,9 @@ def test_names_are_recognized(text: str, expected: list[tuple[str, ...]]) -> Non
     assert [claim.value.words for claim in needed if isinstance(claim.value, Name)] == expected
 
 
-def test_small_counts_and_near_days_are_weak_claims() -> None:
-    assert [claim.weak for claim in claims_of("There are two ways to do it today.")] == [True, True]
-    assert [claim.weak for claim in claims_of("It takes two hours.")] == [False]
-
-
-@pytest.mark.parametrize(
-    "text", ["one", "a week", "half of it", "March on", "I may go", "once upon a time", "un homme"]
-)
-def test_texts_without_claims_have_none(text: str) -> None:
-    assert claims_of(text) == []
-
-
-@given(text())
-def test_any_text_is_parsed(text: str) -> None:
-    """Offsets are within the text and in order."""
-    claims = claims_of(text)
-
-    assert all(0 <= claim.start < claim.end <= len(text) for claim in claims)
-    assert [claim.start for claim in claims] == sorted(claim.start for claim in claims)
-
-
 @given(text(alphabet="0123456789.,:-/ €%ſσςkmhапмM月日年点百万一半½Uhr14mayFri", max_size=60))
 def test_any_mixture_of_number_and_date_parts_is_parsed(text: str) -> None:
     assert all(
         text[claim.start : claim.end].strip()
         for claim in claims_in(unify_characters(text), DAY, "de", generous=True)
     )
-
-
-@pytest.mark.parametrize("end", ["\n", " "])
-def test_long_text_has_the_claims_of_its_parts(end: str) -> None:
-    """It is read in pieces, which end with a line or a sentence."""
-    sentence = f"The ferry of Anna Berg leaves on 3 June 2026 at 9:40 with 120 people.{end}"
-    text = sentence * 2_000
-
-    words = [text[claim.start : claim.end] for claim in claims_of(text, "en")]
-
-    assert words == [sentence[one.start : one.end] for one in claims_of(sentence, "en")] * 2_000

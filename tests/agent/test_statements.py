@@ -59,49 +59,6 @@ def test_verdicts_in_seven_languages(
     assert verdict(Pair(language, expected or "same", event, draft)) == expected
 
 
-def test_swapped_roles_fail_with_the_sentence_of_the_event() -> None:
-    event = "We had dinner. Ada owes Ben 40 €.\n\nNoted."
-    (check,) = statement_checks(event, "By the way: Ben owes Ada 40 € (ref: a).")
-
-    assert check.status == "fail"
-    assert "“Ada owes Ben 40 €.”" in check.detail
-    assert check.claim == "By the way: Ben owes Ada 40 € (ref: a)."
-
-
-@pytest.mark.parametrize(
-    ("event", "draft", "status", "checked", "detail"),
-    [
-        ("The port is not 8080.", "The port is 8080 (ref: a).", "fail", None, "opposite"),
-        ("I owe Ben 40 €.", "You owe Ben 40 € (ref: a).", "pass", None, ""),
-        ("I owe Ben 40 €.", "Ben still waits for 40 € (ref: a).", "pass", False, "Not checked"),
-        # another sentence that agrees outweighs a contradiction
-        (
-            "The port is not 8080. No: the port is 8080.",
-            "The port is 8080 (ref: a).",
-            "pass",
-            None,
-            "",
-        ),
-        # questions are no evidence
-        ("The port is not 8080, is it?", "The port is 8080 (ref: a).", "pass", False, ""),
-    ],
-)
-def test_sentence_is_compared_with_those_of_its_event(
-    event: str, draft: str, status: str, checked: bool | None, detail: str
-) -> None:
-    (check,) = statement_checks(event, draft)
-
-    assert (check.status, check.checked) == (status, checked)
-    assert detail in check.detail
-
-
-@pytest.mark.parametrize(
-    "draft", ["The port is 8080 [general].", "Is the port 8080 (ref: a)?", "The port is 8080."]
-)
-def test_only_statements_with_a_ref_are_compared(draft: str) -> None:
-    assert statement_checks("The port is not 8080.", draft) == []
-
-
 @pytest.mark.parametrize(
     "text", ["not " * 3_000, "a, " * 9_000, "1 2 " * 5_000, "不" * 5_000, "n't's"]
 )

@@ -35,16 +35,6 @@ def test_tools_remember_and_recall(claude: ClaudeCode) -> None:
     assert "top_k" in refused
 
 
-def test_without_the_service_a_prompt_is_answered_and_the_user_reads_why(
-    claude: ClaudeCode,
-) -> None:
-    prompt = "Where did the Huygens probe land?"
-    away = claude.run(prompt, ["On Titan."], REMEMBRANCER_URL=DEAD_URL)
-
-    assert away.result["result"] == "On Titan."
-    assert "does not answer" in "".join(away.hook_outputs("SessionStart"))
-
-
 def test_queued_turn_is_sent_when_the_service_is_back(claude: ClaudeCode, owned: Http) -> None:
     prompt = "Who built the Galileo probe?"
     user_id = owned.get("/api/v7/key").json()["user_id"]

@@ -60,16 +60,6 @@ def wrong_once(claude: ClaudeCode, first: ClaudeRun) -> ClaudeRun:
 
 
 @pytest.fixture(scope="module")
-def wrong_always(claude: ClaudeCode, wrong_once: ClaudeRun) -> ClaudeRun:
-    """A turn whose answers all contradict the event that they cite.
-
-    The last one is stored, so a later turn could cite it.
-    """
-    replies = [cites("Port 7777")] * 3
-    return claude.run("Once more, the port of the Borealis staging database?", [*replies])
-
-
-@pytest.fixture(scope="module")
 def report(claude: ClaudeCode) -> ClaudeRun:
     """A turn that reports work and uses no memory."""
     return claude.run(
@@ -144,21 +134,6 @@ def test_wrong_citation_is_sent_back_once_and_replaced(wrong_once: ClaudeRun, ow
     assert ["6543" in event["response"] for event in events] == [True]
 
 
-def test_second_look_blocks_at_most_once_and_then_warns_the_user(wrong_always: ClaudeRun) -> None:
-    outputs = wrong_always.hook_outputs("Stop")
-
-    assert len(wrong_always.requests) == 2
-    assert ["block" in output for output in outputs] == [True, False]
-    assert "second look" in outputs[1]
-
-
-def test_report_of_work_recalls_nothing_and_is_not_sent_back(
-    report: ClaudeRun, first: ClaudeRun
-) -> None:
-    assert len(report.requests) == 1
-    assert "".join(report.hook_outputs("UserPromptSubmit")) == ""
-
-
 def test_compaction_loads_the_start_pack_again_and_is_not_remembered(
     compacted: ClaudeRun, owned: Http
 ) -> None:
@@ -170,28 +145,6 @@ def test_compaction_loads_the_start_pack_again_and_is_not_remembered(
     assert "failed" not in json.dumps(hooks)
     assert [FENCE in output for output in outputs] == [False, True]
     assert stored(owned, "/compact") == []
-
-
-def test_session_goes_on_after_compaction(
-    compacted: ClaudeRun, claude: ClaudeCode, owned: Http
-) -> None:
-    prompt = "Which file did you tidy before the compaction?"
-    run = claude.run(prompt, ["src/parser.py"], "--resume", compacted.session)
-
-    assert run.result["result"] == "src/parser.py"
-    assert [event["session_id"] for event in stored(owned, prompt)] == [run.session]
-
-
-def test_end_of_a_background_task_is_not_the_users_words(claude: ClaudeCode, owned: Http) -> None:
-    command = {"command": "true", "description": "task", "run_in_background": True}
-    prompt = "Start the index of the shop in the background."
-    run = claude.run(prompt, [ToolCall("Bash", command), "It runs.", "It has ended.", "Good."])
-    user_id = owned.get("/api/v7/key").json()["user_id"]
-    hits = owned.memory(prompt, user_id=user_id, top_k=20)["hits"]
-
-    assert len(run.requests) >= 2
-    assert [hit["query"] for hit in hits if "tool-use-id" in hit["query"]] == []
-    assert len(stored(owned, prompt)) == 1
 
 
 def test_a_subagent_reads_what_its_task_is_about(claude: ClaudeCode, first: ClaudeRun) -> None:

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.agents
 
 QUESTION = "Which port does the Cygnus staging database listen on?"
 AGAIN = "On which port was the Cygnus staging database?"
-NAMESPACE = "mcp__remembrancer"
 DENIED = "No grant lets `codex`"
+NAMESPACE = "mcp__remembrancer"
 FENCE = "<<memory-data"
 SHELL_SERVER = Path(__file__).with_name("shell_server.py")
 
@@ -77,12 +77,6 @@ def test_wrong_citation_is_sent_back_once(codex: Codex, first: CodexRun) -> None
     assert "second look" in json.dumps(wrong.requests[1]["input"])
 
 
-def test_report_of_work_is_not_sent_back(codex: Codex) -> None:
-    run = codex.run("Tidy src/lexer.py.", ["Moved 120 lines; 42 tests pass.", "A second answer."])
-
-    assert len(run.requests) == 1
-
-
 def test_untrusted_hooks_do_not_run(codex: Codex, owned: Http) -> None:
     """Why the guide asks the user to trust them."""
     prompt = "Is the Cygnus indexer running?"
@@ -90,14 +84,6 @@ def test_untrusted_hooks_do_not_run(codex: Codex, owned: Http) -> None:
 
     assert "# Constitution and protocol" not in run.model_text()
     assert stored(owned, prompt) == []
-
-
-def test_resumed_session_remembers_its_turn(codex: Codex, first: CodexRun, owned: Http) -> None:
-    prompt = "And which user owns it?"
-    codex.run(prompt, ["The user postgres."], "resume", first.session)
-
-    (event,) = stored(owned, prompt)
-    assert event["session_id"] == first.session
 
 
 @pytest.mark.parametrize(
@@ -136,13 +122,6 @@ def test_tool_of_another_mcp_server_is_denied(codex: Codex, target: Path) -> Non
     assert own.exists()
     assert not target.exists()
     assert DENIED in run.tool_outputs()[-1]
-
-
-def test_patch_of_the_project_is_not_held(codex: Codex) -> None:
-    path = codex.project / "notes.txt"
-    codex.run("Do it.", [ToolCall("apply_patch", patch_of(path)), "Over."])
-
-    assert path.read_text("utf-8") == "x\n"
 
 
 def test_tools_answer_with_the_key_file_alone(codex: Codex, first: CodexRun) -> None:

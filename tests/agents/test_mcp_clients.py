@@ -89,15 +89,6 @@ def test_server_without_sessions_conforms(service: RunningService, tmp_path: Pat
     assert len([check for check in checks if check["status"] == "SUCCESS"]) >= 20
 
 
-def test_inspector_lists_the_tools(service: RunningService) -> None:
-    tools = inspect(service, "--method", "tools/list")["tools"]
-
-    assert {"recall", "remember", "start_pack", "search", "fetch"} <= {
-        tool["name"] for tool in tools
-    }
-    assert all(tool["description"] and tool["inputSchema"] for tool in tools)
-
-
 def test_inspector_remembers_and_recalls(service: RunningService) -> None:
     call = ("--method", "tools/call", "--tool-name")
     turn = ("query=Where is the ladder?", "response=In the blue barn.", "session_id=inspector")
@@ -111,12 +102,6 @@ def test_inspector_reads_the_start_pack(service: RunningService) -> None:
     result = inspect(service, "--method", "resources/read", "--uri", "memory://start")
 
     assert "<<memory-data" in result["contents"][0]["text"]
-
-
-def test_inspector_reads_the_constitution(service: RunningService) -> None:
-    words = ("--method", "prompts/get", "--prompt-name", "constitution")
-
-    assert "constitution" in inspect(service, *words)["messages"][0]["content"]["text"].lower()
 
 
 def test_inspector_is_refused_without_a_key(service: RunningService) -> None:

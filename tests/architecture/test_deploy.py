@@ -73,31 +73,6 @@ def test_compose_file_matches_the_compose_specification() -> None:
     assert [error.message for error in validator.iter_errors(COMPOSE)] == []
 
 
-def test_every_manifest_except_the_example_is_applied() -> None:
-    listed = yaml.safe_load((DEPLOY / "kubernetes/kustomization.yaml").read_text("utf-8"))
-
-    assert sorted(listed["resources"]) == [
-        path.name for path in MANIFESTS if "example" not in path.name
-    ]
-
-
-def test_selectors_match_the_pods() -> None:
-    by_kind = resources()
-    labels = by_kind["Deployment"]["spec"]["template"]["metadata"]["labels"]
-    selectors = [
-        by_kind["Deployment"]["spec"]["selector"]["matchLabels"],
-        by_kind["Service"]["spec"]["selector"],
-        by_kind["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
-        by_kind["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
-    ]
-
-    assert [selector for selector in selectors if selector != labels] == []
-    assert (
-        by_kind["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"]
-        == by_kind["Deployment"]["metadata"]["name"]
-    )
-
-
 def test_probes_use_existing_endpoints() -> None:
     paths = {endpoint.path for endpoint in OPERATIONS}
     probe_paths = {

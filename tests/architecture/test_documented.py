@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-import pytest
 import typer
 from architecture.tree import ROOT
 
-from bench.profile_stages import STAGES, owner_of
 from remembrancer.cli.app import app
 from remembrancer.http.openapi import document
 from remembrancer.protocol import errors, limits
@@ -188,10 +186,3 @@ def test_every_item_says_what_is_done_shown_by_which_tests_and_what_is_not_cover
 
 
 # --- The profile of a request times functions that exist (bench/profile_stages.py)
-
-
-@pytest.mark.parametrize("function", [name for stage in STAGES for name in stage.functions])
-def test_timed_function_exists(function: str) -> None:
-    owner, name = owner_of(function)
-
-    assert callable(getattr(owner, name))

@@ -68,26 +68,6 @@ def _name(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9.-]", requirement)[0].lower()
 
 
-def test_make_has_the_documented_targets() -> None:
-    text = (ROOT / "Makefile").read_text("utf-8")
-    targets = set(re.findall(r"^([a-z-]+):.*## \S", text, re.MULTILINE))
-
-    assert targets >= {"setup", "run", "demo", "test", "test-long", "check", "bench"}
-    assert targets >= {"docs", "lock", "format", "help"}
-
-
-@pytest.mark.parametrize("name", ["run", "nightly"])
-def test_ci_scripts_are_executable(name: str) -> None:
-    assert (ROOT / ".ci" / name).stat().st_mode & 0o111
-
-
-def test_root_folder_has_at_most_18_entries() -> None:
-    """Newcomers can survey the root folder on one screen."""
-    top = {relative(path).partition("/")[0] for path in tracked()}
-
-    assert len([name for name in top if not name.startswith(".")]) <= 18
-
-
 # Pages for contributors, and the program that writes parts of the reference.
 NOT_SERVED = ("docs/contribute/", "docs/decisions/", "docs/generate")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from itertools import combinations
 from typing import Any
 
 import jsonschema
@@ -81,26 +80,5 @@ def test_every_route_and_label_of_an_expression_exists() -> None:
     assert DUTIES  # the values of `duty`
 
 
-def test_panels_have_ids_of_their_own_and_do_not_overlap() -> None:
-    places = [panel["gridPos"] for panel in DASHBOARD["panels"]]
-
-    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(places)
-    assert all(place["x"] + place["w"] <= 24 for place in places)
-    assert not any(
-        a["x"] < b["x"] + b["w"] and b["x"] < a["x"] + a["w"]
-        and a["y"] < b["y"] + b["h"] and b["y"] < a["y"] + a["h"]
-        for a, b in combinations(places, 2)
-    )  # fmt: skip
-
-
 def test_guide_explains_every_alert() -> None:
     assert [rule["alert"] for rule in RULES if f"`{rule['alert']}`" not in GUIDE] == []
-
-
-def test_prometheus_reads_the_rules_and_the_port_of_the_service() -> None:
-    config = yaml.safe_load((MONITORING / "prometheus.yaml").read_text("utf-8"))
-
-    assert config["rule_files"] == ["alerts.yaml"]
-    [job] = config["scrape_configs"]
-    assert job["job_name"] == "remembrancer"
-    assert job["static_configs"] == [{"targets": ["127.0.0.1:8460"]}]

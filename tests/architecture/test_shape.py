@@ -1,22 +1,12 @@
-"""Rules for every source file: functions, docstrings, names, error handling and global state."""
+"""Rules for every source file: functions, names, the environment and queries."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
 
-from architecture.tree import CODE, Function, Source, everything, package, relative
-
-COLUMNS_MAX = 100
-LONG_LINES_MAX = 0.005  # share of all lines; tables of data are easier to read unwrapped
-
-OPENINGS = re.compile(r"^\s*(What|Whether|Who|How|Where|When)\b")
-# Two modules may share a name where their packages tell them apart; classes may not.
-MODULE_WORDS = re.compile(
-    r"^(service|services|manager|repository|utils?|helpers?|base|common|misc|lib)$"
-)
+from architecture.tree import CODE, everything, package, relative
 
 FUNCTION_LINES_MAX = 60
 
@@ -70,24 +60,6 @@ def test_every_named_query_is_used() -> None:
     assert [f"{relative(path)}: {name}" for path, name in queries if name not in run] == []
 
 
-def docstrings(source: Source) -> Iterator[tuple[int, str]]:
-    """Yield every docstring of a file with its line."""
-    for node in source.nodes:
-        if isinstance(node, Function | ast.ClassDef | ast.Module) and ast.get_docstring(node):
-            yield getattr(node, "lineno", 1), str(ast.get_docstring(node))
-
-
-def test_no_docstring_opens_with_a_question_word() -> None:
-    wrong = [
-        f"{source.name}:{line} {text.splitlines()[0]}"
-        for source in everything()
-        for line, text in docstrings(source)
-        if OPENINGS.match(text)
-    ]
-
-    assert wrong == []
-
-
 def test_top_level_class_names_are_unique() -> None:
     places = defaultdict(list)
     for source in package():
@@ -96,16 +68,3 @@ def test_top_level_class_names_are_unique() -> None:
                 places[node.name].append(source.name)
 
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
-
-
-def test_module_names_are_specific() -> None:
-    words = Counter(part for source in package() for part in source.module.split("."))
-
-    assert [word for word in words if MODULE_WORDS.match(word)] == []
-
-
-def test_nearly_all_lines_fit_into_100_columns() -> None:
-    lengths = [len(line) for source in everything() for line in source.text.splitlines()]
-    long = sum(length > COLUMNS_MAX for length in lengths)
-
-    assert long <= LONG_LINES_MAX * len(lengths)

@@ -113,21 +113,6 @@ def test_every_moment_is_restored_as_it_was(service: Service, tmp_path: Path) ->
         restored(service.archive, tmp_path / "before", START)
 
 
-def test_segment_has_only_changed_pages_and_nothing_when_nothing_changed(service: Service) -> None:
-    service.remember("saw")
-    with service.archiver() as archiver:
-        base = archiver.step()
-        unchanged = archiver.step()
-        service.remember("axe")
-        changed = archiver.step()
-
-    assert base is not None
-    assert changed is not None
-    assert (base.is_base, base.pages) == (True, base.page_count)
-    assert unchanged is None
-    assert 0 < changed.pages < base.pages / 2
-
-
 def test_created_file_is_restored_at_the_time_when_it_existed(
     service: Service, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import termios
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -109,18 +109,6 @@ def test_chat_without_a_model_quotes_memory_with_refs(cli: Cli, http: Http) -> N
     assert http.memory(FERRY_NOTE, user_id=OWNER)["hits"] != []
 
 
-def test_model_answers_from_memory(cli: Cli) -> None:
-    with scripted_model.serving() as url:
-        process = piped(
-            cli, *scripted_model.QUESTIONS, words=("--model", "scripted", "--base-url", f"{url}/v1")
-        )
-
-    assert re.fullmatch(
-        r"Noted\.\nIt leaves at 9:40 \(ref: e_\d+\)\.\nThat was never said\.\n", process.stdout
-    )
-    assert (process.returncode, process.stderr) == (0, "")
-
-
 def test_model_error_is_reported_without_the_key_and_memory_is_quoted(cli: Cli) -> None:
     cli.environment["MY_MODEL_KEY"] = "abc123"
     with ScriptedServer([answer(401, "no such key: abc123")]) as wire:
@@ -176,14 +164,6 @@ def test_session_command_switches_the_session(cli: Cli, http: Http) -> None:
     assert process.stderr == "Session: trip\nSession: default\n"
 
 
-def test_unknown_command_is_no_message_and_double_slash_escapes(cli: Cli, http: Http) -> None:
-    process = piped(cli, "/quti", "//etc is a folder.", "", "   ", "/session " + "x" * 300)
-
-    assert "Unknown command /quti." in process.stderr
-    assert "at most 256 characters" in process.stderr
-    assert [query for _, query, _ in events(http)] == ["/etc is a folder."]
-
-
 def test_pasted_key_is_refused_and_neither_sent_nor_stored(cli: Cli, http: Http) -> None:
     key = cli.environment["REMEMBRANCER_KEY"]
     with ScriptedServer([]) as wire:
@@ -214,22 +194,6 @@ def test_invalid_key_is_reported_with_each_answer(cli: Cli) -> None:
     assert "401 unauthorized" in process.stderr
 
 
-def test_control_characters_in_answers_are_replaced(cli: Cli) -> None:
-    with ScriptedServer(
-        [answer(200, {"choices": [{"message": {"content": "\x1b]title\x07noted.\x9bm"}}]})]
-    ) as wire:
-        process = piped(cli, "Hello.", words=("--model", "m", "--base-url", wire.url))
-
-    assert process.stdout == "\ufffd]title\ufffdnoted.\ufffdm\n"
-
-
-def test_invalid_utf8_input_is_replaced(cli: Cli, http: Http) -> None:
-    process = cli("chat", stdin=b"caf\xe9 at 9:40\n")
-
-    assert process.returncode == 0
-    assert events(http)[0][1] == "caf\ufffd at 9:40"
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -247,37 +211,6 @@ def test_usage_error_is_one_line(folder: Path, words: tuple[str, ...], message: 
 
     assert (process.returncode, process.stdout, process.stderr.count("\n")) == (2, "", 1)
     assert message in process.stderr
-
-
-def test_missing_key_error_names_the_variable(folder: Path) -> None:
-    cli = Cli(folder)
-    cli.environment["HOME"] = str(folder)
-    process = cli("chat")
-
-    assert process.returncode == 2
-    assert "Set REMEMBRANCER_KEY" in process.stderr
-
-
-def test_terminal_shows_a_prompt_and_ctrl_d_ends_the_chat(cli: Cli) -> None:
-    with terminal(cli, "--show", "checks") as chat:
-        assert "no model: answers quote memory" in chat.until("> ")
-        chat.type(f"{FERRY_NOTE}\n")
-        assert "memory has nothing on this" in chat.until("> ").lower()
-        chat.type("When does the ferry leave?\n")
-        chat.until("\x1b[2mcheck  pass")
-        chat.until("> ")
-        chat.type("\x04")
-
-
-def test_interrupt_at_the_prompt_ends_the_chat(cli: Cli) -> None:
-    with terminal(cli) as chat:
-        chat.until("> ")
-        while (
-            chat.process.poll() is None
-        ):  # a signal sent just before the line editor listens is handled with the next one
-            chat.process.send_signal(signal.SIGINT)
-            with suppress(subprocess.TimeoutExpired):
-                chat.process.wait(timeout=2)
 
 
 def test_interrupt_during_a_model_call_stops_only_the_turn(cli: Cli, http: Http) -> None:
@@ -299,19 +232,3 @@ def test_interrupt_during_a_model_call_stops_only_the_turn(cli: Cli, http: Http)
         chat.type("/quit\n")
 
     assert events(http) == []
-
-
-def test_closed_stdout_ends_the_chat_quietly(cli: Cli) -> None:
-    process = subprocess.Popen(
-        [*PROGRAM, "chat"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=cli.environment,
-    )
-    assert process.stdout is not None
-    process.stdout.close()
-    process.stdout = None
-    _, stderr = process.communicate(b"One.\nTwo.\n", timeout=60)
-
-    assert (process.returncode, stderr) == (1, b"")

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from command import Cli, on_a_terminal
+from command import Cli
 
-import remembrancer
 from remembrancer.accounts import keys
 from remembrancer.accounts.keys import KeyRefused
-from remembrancer.cli.app import app
 from remembrancer.context import Context
 from remembrancer.store.locations import hold
-
-GROUPS = [group.name or "" for group in app.registered_groups]
-YEAR_MS = 365 * 86_400_000
 
 
 def one_line(process: subprocess.CompletedProcess[str]) -> str:
@@ -27,12 +21,6 @@ def one_line(process: subprocess.CompletedProcess[str]) -> str:
     lines = process.stderr.splitlines()
     assert (process.stdout, len(lines)) == ("", 1), process.stderr
     return lines[0]
-
-
-def test_version_option_prints_the_version(cli: Cli) -> None:
-    process = cli.apart("--version")
-
-    assert (process.stdout, process.returncode) == (f"{remembrancer.__version__}\n", 0)
 
 
 def test_keys_create_prints_a_working_key_as_last_stdout_line(
@@ -80,57 +68,6 @@ def test_keys_list_shows_no_secrets(cli: Cli, context: Context) -> None:
     assert new.key.reveal()[3:15] not in cli("keys list").stdout
 
 
-def test_keys_list_breaks_no_word_on_a_terminal(cli: Cli, context: Context) -> None:
-    """Times are days there; a pipe gets all columns."""
-    keys.create(context, account="owner", label="Claude Code on the laptop")
-    new = keys.create(context, account="robot", user_id="mia", has_protocol=False)
-    keys.create(context, account="robot", expires_in_ms=100 * YEAR_MS)
-    keys.authenticate(context, new.key.reveal())
-
-    lines = on_a_terminal(cli, "keys", "list").splitlines()
-
-    assert max(map(len, lines)) <= 80
-    words = " ".join(lines).split()
-    for text in ("Claude Code laptop robot", "user mia", "write no protocol", "good until"):
-        assert set(text.split()) <= set(words)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", words[-1])
-    assert "created" in cli("keys list").stdout
-
-
-@pytest.mark.parametrize("group", [[], *([name] for name in GROUPS)])
-def test_lists_of_commands_are_whole_at_80_columns(cli: Cli, group: list[str]) -> None:
-    cli.environment["COLUMNS"] = "80"
-    lines = cli(*group, "--help").stdout.splitlines()
-
-    assert [line for line in lines[1:] if line.endswith("...")] == []
-    assert "Commands:" in lines
-
-
-def test_accounts_list_shows_role_and_active_keys(cli: Cli, context: Context) -> None:
-    for name in ("ada", "bob", "ada"):
-        keys.create(context, account=name)
-
-    rows = cli.table("accounts list")
-
-    assert [row["account"] for row in rows] == ["ada", "bob"]
-    assert [row["role"] for row in rows] == ["owner", "member"]
-    assert [row["keys in force"] for row in rows] == ["2", "1"]
-
-
-@pytest.mark.parametrize(
-    "words", [("--data", "{}", "keys", "create"), ("keys", "create", "--data", "{}")]
-)
-def test_data_option_is_accepted_before_and_after_the_command(
-    cli: Cli, tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    elsewhere = tmp_path / "else where"
-    process = cli(*(word.format(elsewhere) for word in words), "--account", "ada")
-
-    assert process.returncode == 0
-    assert (elsewhere / "remembrancer.sqlite3").is_file()
-    assert elsewhere.stat().st_mode & 0o077 == 0
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -156,13 +93,6 @@ def test_usage_error_exits_with_2_and_creates_nothing(cli: Cli, words: str) -> N
     assert cli("accounts list").stdout.splitlines()[1:] == []
 
 
-def test_invalid_setting_is_a_usage_error_and_named(cli: Cli) -> None:
-    process = cli("keys list", STORE="mysql:here")
-
-    assert process.returncode == 2
-    assert "mysql" in one_line(process)
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -181,40 +111,12 @@ def test_command_without_a_store_is_refused_and_creates_none(
     assert not (folder / "remembrancer.sqlite3").exists()
 
 
-def test_named_sqlite_file_that_does_not_exist_is_no_store(cli: Cli, folder: Path) -> None:
-    named = f"sqlite:{folder / 'other.sqlite3'}"
-    refused = cli("keys list", STORE=named)
-    first = cli("keys create --account ada", STORE=named)
-
-    assert refused.returncode == 2
-    assert f"There is no store at {named}. Name the file" in one_line(refused)
-    assert f"created a new store at {named}" in first.stderr
-    assert cli("keys list", STORE=named).returncode == 0
-
-
 def test_revoking_an_unknown_key_fails_in_one_line(cli: Cli) -> None:
     cli("keys create --account ada")
     process = cli("keys revoke 7")
 
     assert process.returncode == 1
     assert "no active key 7" in one_line(process)
-
-
-def test_unreadable_store_fails_in_one_line(cli: Cli, folder: Path) -> None:
-    (folder / "remembrancer.sqlite3").write_bytes(b"not a database" * 100)
-    process = cli("keys list")
-
-    assert process.returncode == 1
-    assert "remembrancer.sqlite3" in one_line(process)
-
-
-def test_second_server_on_a_folder_fails_in_one_line(cli: Cli, folder: Path) -> None:
-    with hold(folder):
-        process = cli("serve --port 0", EMBEDDER="none")
-
-    assert process.returncode == 1
-    assert f"process {os.getpid()}" in one_line(process)
-    assert str(folder) in one_line(process)
 
 
 def test_internal_error_is_one_line_with_its_location(cli: Cli, context: Context) -> None:

@@ -27,13 +27,6 @@ def cli(folder: Path) -> Cli:
     return Cli(folder)
 
 
-def test_verify_prints_a_head_that_the_head_option_accepts(cli: Cli) -> None:
-    first = cli("audit verify")
-
-    assert (first.returncode, first.stdout[:2], len(first.stdout)) == (0, "3:", 67)
-    assert cli("audit verify --head", first.stdout.strip()).returncode == 0
-
-
 def test_verify_reports_the_position_of_a_changed_entry(cli: Cli, folder: Path) -> None:
     """Exit status 1 and the position (specification.md#sysperm-audit-tampering)."""
     with closing(apsw.Connection(str(folder / "remembrancer.sqlite3"))) as db:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from starlette.applications import Starlette
 
 from remembrancer import __version__
 from remembrancer.accounts import keys
-from remembrancer.cli.doctor import describe_key, is_encrypted, run_checks
+from remembrancer.cli.doctor import describe_key, run_checks
 from remembrancer.client.credentials import write_key
 from remembrancer.context import Context
 from remembrancer.protocol.status import OwnKey
@@ -185,14 +184,6 @@ def test_rejected_key_says_how_to_get_another(login: Cli, context: Context) -> N
     assert "keys create" in row["what to do"]
 
 
-def test_service_that_does_not_answer_is_wrong_and_its_key_unchecked(login: Cli) -> None:
-    found = findings(login("doctor", URL="http://127.0.0.1:9"))
-
-    assert (found["service"]["state"], found["key"]["state"]) == ("wrong", "notice")
-    assert "(REMEMBRANCER_URL)" in found["service"]["seen"]
-    assert "login --url" in found["service"]["what to do"]
-
-
 def test_key_is_not_sent_to_another_service(login: Cli) -> None:
     with answering(b"<html>Welcome</html>") as (address, received):
         found = findings(login("doctor", URL=address))
@@ -242,19 +233,3 @@ def test_key_is_described(fields: dict[str, Any], state: str, words: str) -> Non
     assert result.state == state
     assert words in result.detail
     assert bool(result.remedy) == (state == "notice")
-
-
-def test_doctor_says_whether_the_data_folder_lies_on_an_encrypted_device(tmp_path: Path) -> None:
-    number = tmp_path.stat().st_dev
-    own = f"{os.major(number)}:{os.minor(number)}"
-    plain, luks, above = (tmp_path / name for name in ("plain", "luks", "above"))
-    (plain / own / "slaves").mkdir(parents=True)
-    (luks / own / "dm").mkdir(parents=True)
-    (luks / own / "dm" / "uuid").write_text("CRYPT-LUKS2-0-home\n", "utf-8")
-    (above / own / "dm").mkdir(parents=True)
-    (above / own / "dm" / "uuid").write_text("LVM-0\n", "utf-8")
-    (above / own / "slaves").mkdir()
-    (above / own / "slaves" / "dm-0").symlink_to(luks / own)
-
-    folders = (plain, luks, above, tmp_path / "none")
-    assert [is_encrypted(tmp_path, one) for one in folders] == [False, True, True, False]

@@ -63,21 +63,6 @@ def test_expected_turns_are_found_by_text_and_by_id(cli: Cli, client: Client, fo
     assert result["answerable_without"] in (0.0, 1.0)  # of one question
 
 
-def test_recall_is_of_the_counted_hits_and_fewer(cli: Cli, folder: Path) -> None:
-    path = questions(folder, {"question": "ferry", "expected": ["9:40"], "user_id": "mia"})
-
-    assert measured(cli, path, "--top-k", "3")["recall"] == {"1": 1.0, "3": 1.0}
-
-
-def test_user_without_turns_is_an_error(cli: Cli, folder: Path) -> None:
-    path = questions(folder, {"question": "When does the ferry leave?", "expected": ["9:40"]})
-
-    result = cli("evaluate", path, "--user-id", "mja")
-
-    assert (result.returncode, result.stdout) == (2, "")
-    assert "The user mja has no turns." in result.stderr
-
-
 def test_each_miss_has_its_reason(cli: Cli, client: Client, folder: Path) -> None:
     client.add(("Forget that I like oxide red paint.", ""), user_id="mia")
     path = questions(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from command import PROGRAM, Cli
-from exchange_files import exported, fill_all, records
+from exchange_files import exported, fill_all
 from memory.asking import memory_in
 
 from remembrancer import testing
@@ -90,16 +90,6 @@ def test_wrong_use_is_one_line_of_error(cli: Cli, folder: Path, archive: Path) -
     assert not (folder / "x.zip").exists()
     assert cli("export", str(existing), "--force").returncode == 0
     assert zipfile.is_zipfile(existing)
-
-
-def test_users_are_exported_by_name(cli: Cli, folder: Path, archive: Path) -> None:
-    cli("import", str(archive))
-    one = cli("export", str(folder / "ada.zip"), "--user-id", "ada")
-    both = cli("export", str(folder / "both.zip"), "--user-id", "ada", "--user-id", "owner")
-
-    assert (one.returncode, both.returncode) == (0, 0), one.stderr + both.stderr
-    assert [row["user_id"] for row in records(folder / "ada.zip", "users.jsonl")] == ["ada"]
-    assert len(records(folder / "both.zip", "users.jsonl")) == 2
 
 
 def test_killed_import_is_continued(folder: Path, archive: Path, tmp_path: Path) -> None:

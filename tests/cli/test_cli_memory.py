@@ -10,14 +10,10 @@ import pytest
 from command import Cli
 from typer.testing import CliRunner
 
-from remembrancer import status, testing
-from remembrancer.accounts import caller_for, keys
 from remembrancer.cli import memory as cli_memory
 from remembrancer.cli.app import app
 from remembrancer.cli.demo import CONVERSATION, QUESTIONS, FolderInUse, run_demo
 from remembrancer.context import Context
-from remembrancer.memory.recall.recall import recall
-from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import Settings
 from remembrancer.store import open_store
 from remembrancer.store.locations import hold
@@ -47,14 +43,6 @@ def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def search_texts(
-    context: Context, text: str, *, user_id: str, account: str | None = None
-) -> list[str]:
-    """Return the responses that a search finds."""
-    query = MemoryQuery(query_text=text, user_id=user_id, interact=False)
-    return [hit.response for hit in recall(context, caller_for(context, account), query).hits]
-
-
 def test_import_reports_stored_and_existing_turns(cli: Cli, folder: Path, turns: Path) -> None:
     """Run beside a server that holds the folder's lock."""
     with hold(folder):
@@ -70,48 +58,6 @@ def test_import_reports_stored_and_existing_turns(cli: Cli, folder: Path, turns:
         "importing 150 of 150",
         f"remembrancer: created a new store in {folder}",
     ]
-
-
-def test_import_reports_turns_that_are_repeated_in_the_file(cli: Cli, tmp_path: Path) -> None:
-    turn = json.dumps({"query": "yes", "response": "ok"}) + "\n"
-    (tmp_path / "twice.jsonl").write_text(turn * 2)
-
-    assert [cli("import", str(tmp_path / "twice.jsonl")).stdout for _ in range(2)] == [
-        "1 stored, 0 already present, 1 repeated in the file (account owner)\n",
-        "0 stored, 2 already present (account owner)\n",
-    ]
-
-
-def test_imported_turns_are_searchable_in_a_running_service(
-    cli: Cli, context: Context, turns: Path
-) -> None:
-    keys.create(context, account="owner")
-    before = search_texts(context, "zx7qv", user_id="bob")
-    cli("import", str(turns))
-
-    assert before == []
-    assert search_texts(context, "zx7qv", user_id="bob")[0] == "The word zx7qv."
-
-
-def test_import_uses_the_given_user_and_account(cli: Cli, context: Context, turns: Path) -> None:
-    keys.create(context, account="owner")
-    keys.create(context, account="zoe")
-    cli("import", str(turns), "--user-id", "ada", "--account", "zoe")
-
-    assert search_texts(context, "zx7qv", user_id="ada", account="zoe")[0] == "The word zx7qv."
-    assert (
-        search_texts(context, "zx7qv", user_id="bob", account="zoe")
-        == search_texts(context, "zx7qv", user_id="ada")
-        == []
-    )
-
-
-def test_folder_created_by_import_still_counts_as_new(cli: Cli, folder: Path, turns: Path) -> None:
-    cli("import", str(turns))
-    context = testing.context(folder)
-
-    assert status.is_new(context)
-    context.close()
 
 
 @pytest.mark.parametrize(
@@ -180,19 +126,6 @@ def test_dry_run_prints_the_first_records_and_opens_no_store(cli: Cli, folder: P
     assert list(folder.iterdir()) == []
 
 
-def test_detect_lists_invalid_records_and_fails(cli: Cli, turns: Path) -> None:
-    turns.write_text(turns.read_text() + '{"query": "half"}\n' * 30)
-    process = cli("import --detect", str(turns))
-
-    assert process.returncode == 1
-    assert process.stdout.splitlines()[3] == "  turns     150"
-    assert process.stdout.splitlines()[5:7] == [
-        "  invalid   30",
-        f"    {turns}, line 151: response: Field required",
-    ]
-    assert process.stdout.splitlines()[-1] == "    ... and 10 more"
-
-
 def test_skip_invalid_imports_the_rest_and_lists_them(cli: Cli, turns: Path) -> None:
     turns.write_text('{"query": "half"}\n' + turns.read_text())
     process = cli("import --skip-invalid", str(turns))
@@ -203,27 +136,6 @@ def test_skip_invalid_imports_the_rest_and_lists_them(cli: Cli, turns: Path) -> 
         "  invalid   1",
         f"    {turns}, line 1: response: Field required",
     ]
-
-
-def test_import_of_facts_reports_their_number(cli: Cli, context: Context) -> None:
-    keys.create(context, account="owner")
-    process = cli("import", str(SAMPLES / "mem0"))
-
-    assert process.stdout.splitlines()[0] == (
-        "4 stored (4 facts), 0 already present (account owner)"
-    )
-    query = MemoryQuery(query_text="green tea", user_id="owner", interact=False)
-    [fact] = recall(context, caller_for(context), query).facts
-    assert fact.text == "Enjoys green tea"
-
-
-def test_unknown_shape_is_one_line_with_the_known_ones(cli: Cli, turns: Path) -> None:
-    turns.with_suffix(".json").write_text('[{"shoe": 1}]')
-    process = cli("import --detect", str(turns.with_suffix(".json")))
-
-    assert (process.returncode, process.stdout) == (1, "")
-    [line] = process.stderr.splitlines()
-    assert "not a known shape: JSON (list) of objects with shoe. Known shapes: hindsight," in line
 
 
 def test_interrupted_import_can_be_continued(

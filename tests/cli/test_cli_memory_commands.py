@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from command import Cli, on_a_terminal, rows_of
+from command import Cli, rows_of
 
 from remembrancer.client import Client
 from remembrancer.protocol.agent import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
-from remembrancer.protocol.teams import TeamCreate
 
 
 @pytest.fixture
@@ -32,47 +29,6 @@ def test_text_is_remembered_and_found(cli: Cli, client: Client) -> None:
     assert row["text"] == "The ferry leaves at 9:40."
     figures = client.agent_compliance(ComplianceQuery(user_id="owner")).total
     assert (figures.searches, figures.remembered.of) == (0, 0)
-
-
-def test_message_with_its_answer_is_one_turn(cli: Cli, client: Client) -> None:
-    words = ("When does it leave?", "At 9:40.", "--user-id", "mia", "--session-id", "trip")
-    process = cli("remember", *words, "--occurred-at", "2026-03-01", "--json")
-    document = json.loads(process.stdout)
-
-    assert (document["user_id"], document["session_id"]) == ("mia", "trip")
-    event = client.get_event(document["event_id"])
-    assert (event.query, event.response) == ("When does it leave?", "At 9:40.")
-    assert event.occurred_at == "2026-03-01T00:00:00.000Z"
-
-
-def test_metadata_is_remembered_and_filtered_by(cli: Cli, client: Client) -> None:
-    for tool, project in (("axe", "garden"), ("saw", "house")):
-        words = ("--metadata", f"project={project}", "--metadata", "priority=2")
-        cli("remember", f"The {tool} is in the shed.", *words)
-    filters = ("--filter", "project=house", "--filter", '{"priority": {"gte": 2}}')
-
-    [row] = cli.table("search", "what is in the shed", *filters)
-
-    assert row["text"] == "The saw is in the shed."
-    assert client.get_event(row["id"]).metadata == {"project": "house", "priority": 2}
-    for wrong in ("house", '{"a": {}}', "{"):
-        assert cli("search", "shed", "--filter", wrong).returncode == 2
-
-
-def test_source_is_remembered_and_asked_for(cli: Cli, client: Client) -> None:
-    said = cli("remember", "The axe is in the shed.").stdout.strip()
-    read = cli("remember", "The saw is in the shed.", "--source", "file").stdout.strip()
-
-    found = json.loads(cli("search", "shed", "--min-trust", "model", "--json").stdout)
-
-    assert [(hit["event_id"], hit["source"]["query"]) for hit in found["hits"]] == [(said, "user")]
-    assert client.get_event(read).source.query == "file"
-
-
-def test_text_is_read_from_stdin(cli: Cli, client: Client) -> None:
-    process = cli.apart("remember -", stdin="A note of\ntwo lines.")
-
-    assert client.get_event(process.stdout.strip()).query == "A note of\ntwo lines."
 
 
 @pytest.mark.parametrize(
@@ -129,21 +85,6 @@ def test_search_lists_facts_and_instructions_below_the_turns(cli: Cli, client: C
     assert process.stderr == ""
 
 
-def test_turns_below_a_score_are_left_out(cli: Cli, client: Client) -> None:
-    client.add("The ferry to Elba leaves at 9:40 from pier 3.")
-    client.add("The tulips need water.")
-    words = ("search", "When does the ferry to Elba leave?")
-    scores = [float(row["score"]) for row in cli.table(*words)]
-    least = f"{sum(scores) / 2:.3f}"
-
-    [row] = cli.table(*words, "--min-score", least)
-    none = cli(*words, "--min-score", "1")
-
-    assert float(row["score"]) == max(scores)
-    assert (none.returncode, none.stderr) == (0, "No turn scores 1 or more.\n")
-    assert cli(*words, "--min-score", "2").returncode == 2
-
-
 def test_facts_and_sessions_are_listed(cli: Cli, client: Client) -> None:
     client.add_fact(FactAdd(user_id="mia", text="Mia is allergic to penicillin."))
     client.add("one", user_id="mia", session_id="first")
@@ -157,62 +98,6 @@ def test_facts_and_sessions_are_listed(cli: Cli, client: Client) -> None:
     assert [one["session_id"] for one in sessions] == ["second", "first"]
     assert turn["text"] == "two \u2192 three"
     assert [one["text"] for one in json.loads(cli("facts --user-id mia --json").stdout)]
-
-
-def test_memory_of_a_team_is_written_and_read(cli: Cli, client: Client) -> None:
-    client.create_team(TeamCreate(name="Garden"))
-    client.add("My own rake is red.")
-    cli("remember", "The rake of the club is behind the shed.", "--team", "Garden")
-    client.add_fact(FactAdd(user_id="owner", text="The club meets on Mondays.", team="Garden"))
-
-    hits = cli.table("search rake --teams all")
-
-    assert {(row["team"], row["text"]) for row in hits if row["kind"] == "turn"} == {
-        ("", "My own rake is red."),
-        ("Garden", "The rake of the club is behind the shed."),
-    }
-    assert cli.table("search rake --teams Garden") == hits
-    assert [row["text"] for row in cli.table("facts --team Garden")] == [
-        "The club meets on Mondays."
-    ]
-    assert len(cli.table("sessions --team Garden")) == 1
-    [turn] = cli.table("sessions default --team Garden")
-    assert turn["text"] == "The rake of the club is behind the shed."
-    assert cli("facts --team", "Nobody's").returncode == 1
-
-
-def test_limit_says_that_there_are_more(cli: Cli, client: Client) -> None:
-    for n in range(3):
-        client.add(f"text {n}", session_id=f"s{n}")
-
-    process = cli("sessions --limit 2")
-
-    assert len(process.stdout.splitlines()) == 3
-    assert process.stderr == "The first 2 are listed. --limit 0 lists all.\n"
-    assert len(cli.table("sessions --limit 0")) == 3
-
-
-def test_tables_fit_80_columns_and_control_no_terminal(cli: Cli, client: Client) -> None:
-    client.add(
-        ("a \x1b[2J title [bold]", "word " * 200), session_id="s-" + "x" * 100, topic="topic " * 20
-    )
-    client.add_fact(FactAdd(text="A fact with many words. " * 12))
-
-    for words in (["search", "word"], ["facts"], ["sessions"], ["sessions", "s-" + "x" * 100]):
-        output = on_a_terminal(cli, *words)
-        assert max(map(len, output.splitlines())) <= 80, output
-        assert "\x1b" not in output
-        if words[0] == "search":
-            assert "a \ufffd[2J title [bold]" in " ".join(output.split())
-
-
-def test_long_table_goes_to_the_pager(cli: Cli, client: Client, tmp_path: Path) -> None:
-    for n in range(30):
-        client.add(f"text {n}", session_id=f"s{n}")
-    pager = f"{sys.executable} -c 'import sys; print(len(sys.stdin.readlines()), \"paged\")'"
-
-    assert "paged" in on_a_terminal(cli, "sessions", PAGER=pager)
-    assert "paged" not in on_a_terminal(cli, "sessions", "--limit", "3", PAGER=pager)
 
 
 @pytest.mark.parametrize(
@@ -237,15 +122,6 @@ def test_wrong_use_is_explained(cli: Cli, words: list[str], status: int, message
     assert process.returncode == status
     assert message in process.stderr
     assert process.stdout == ""
-
-
-def test_search_without_a_hit_says_so(cli: Cli) -> None:
-    process = cli("search anything --user-id nobody")
-
-    assert (process.returncode, process.stderr) == (0, "No turn matches.\n")
-    assert "no such facts" in cli("facts --user-id nobody").stderr
-    assert "no sessions" in cli("sessions --user-id nobody").stderr
-    assert "no turns of this session" in cli("sessions trip").stderr
 
 
 def test_login_saves_a_key_that_the_service_accepts(cli: Cli, folder: Path) -> None:
@@ -280,26 +156,6 @@ def test_help_explains_commands(cli: Cli) -> None:
     assert "keys create [OPTIONS]" in cli("help keys create").stdout
     assert cli("help nothing").returncode == 2
     assert "remembrancer serve" in cli().stderr + cli().stdout
-
-
-def test_shell_completes_commands_and_options(cli: Cli, folder: Path) -> None:
-    program = str(Path(sys.executable).with_name("remembrancer"))
-
-    def run(*words: str, **variables: str) -> str:
-        environment = {**cli.environment, **variables}
-        return subprocess.run(
-            [program, *words], env=environment, capture_output=True, text=True, check=True
-        ).stdout
-
-    def completed(line: str) -> str:
-        place = str(len(line.split()) - 1)
-        return run(_REMEMBRANCER_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=place)
-
-    assert {"search", "serve", "sessions"} <= set(completed("remembrancer se").split())
-    assert "--user-id" in completed("remembrancer search --us")
-    # without the variable, the shell is the one that started the program: here, Python
-    run("--install-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
-    assert "remembrancer" in (folder / ".bashrc").read_text()
 
 
 def test_a_wish_is_moved_between_projects_and_the_person(cli: Cli, client: Client) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from command import Cli
-from endpoint import endpoint, fails, replies, sends
+from endpoint import endpoint, fails, replies
 
 from remembrancer.accounts import caller_for, keys, may_use_outside_models
 from remembrancer.context import Context
@@ -44,25 +44,6 @@ def test_check_fails_when_a_model_gives_no_answer(cli: Cli) -> None:
 
     assert process.returncode == 1
     assert "model 'tiny' not found" in process.stdout
-
-
-def test_check_fails_when_a_chat_model_does_not_stream(cli: Cli) -> None:
-    with endpoint(replies("ready"), sends(b"<html>", kind="text/html")) as tiny:
-        process = cli("models check", MODEL_CHAT=tiny.named())
-
-    assert (process.returncode, "does not stream (garbled)" in process.stdout) == (1, True)
-
-
-def test_check_without_models_succeeds_with_a_hint(cli: Cli) -> None:
-    process = cli("models check")
-
-    assert (process.returncode, "No language model is configured" in process.stderr) == (0, True)
-
-
-def test_invalid_model_setting_is_a_usage_error(cli: Cli) -> None:
-    process = cli("models check", MODEL_CHAT="llama3.2")
-
-    assert (process.returncode, "MODEL@BASE_URL" in process.stderr) == (2, True)
 
 
 def test_remote_models_can_be_forbidden_and_allowed_per_account(cli: Cli, context: Context) -> None:

@@ -11,7 +11,7 @@ import needed
 import pytest
 from command import Cli
 
-from remembrancer.install.systemd import ServiceOptions, UnitInvalid, quoted, unit_text, verify
+from remembrancer.install.systemd import ServiceOptions, UnitInvalid, unit_text, verify
 
 # Records its calls, and answers as a systemd that runs.
 SYSTEMCTL = """#!/bin/sh
@@ -77,15 +77,6 @@ def test_unit_is_shown_written_started_changed_and_removed(cli: Cli, tmp_path: P
     assert cli("service remove --yes").stderr == f"{unit} does not exist. Nothing is removed.\n"
 
 
-def test_nothing_is_written_without_a_yes(cli: Cli, tmp_path: Path) -> None:
-    process = cli("service install", stdin="n\n")
-
-    assert process.returncode == 1
-    assert "nothing was written" in process.stderr
-    assert not (tmp_path / ".config").exists()
-    assert calls(tmp_path) == []
-
-
 def test_machine_without_systemd_gets_the_commands(cli: Cli, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "bin")
     cli.environment["PATH"] = str(Path(sys.executable).parent)
@@ -127,17 +118,6 @@ def test_systemd_accepts_the_unit(options: ServiceOptions) -> None:
     assert ("ProtectSystem=strict\n" in text) == (options.scope == "system")
     with pytest.raises(UnitInvalid, match=r"remembrancer\.service"):
         verify(text.replace("/bin/true", "/bin/not-there"), options.scope)
-
-
-def test_words_of_the_command_are_quoted() -> None:
-    assert [quoted(word) for word in ("plain", "a b", "50%", "$HOME", 'say "x"', "")] == [
-        "plain",
-        '"a b"',
-        "50%%",
-        "$$HOME",
-        '"say \\"x\\""',
-        '""',
-    ]
 
 
 def test_temporary_installation_is_refused(

@@ -13,12 +13,9 @@ import pytest
 from command import PROGRAM, Cli
 from engines import ENGINES, server
 from filled import fill
-from next_version import NEXT_NUMBER, next_version, schema_in
 from rounds import rounds
 
 from remembrancer import testing
-from remembrancer.cli import store as cli_store
-from remembrancer.settings import Settings
 from remembrancer.store import open_store
 from remembrancer.store.locations import hold
 from remembrancer.store.transfer.digest import store_digest
@@ -76,15 +73,6 @@ def test_store_is_copied_to_another_engine_and_back(
         == table_hashes(target)
         == table_hashes(f"sqlite:{tmp_path / 'back.sqlite3'}")
     )
-
-
-def test_copy_compares_every_table(cli: Cli, source: str, target: str) -> None:
-    rows = cli.table("store copy --from", source, "--to", target)
-    events = next(row for row in rows if row["table"] == "events")
-
-    assert {row["state"] for row in rows} == {"same"}
-    assert (events["rows"], events["copied"]) == ("1,208", "1,208")
-    assert re.fullmatch(r"[0-9a-f]{16}", events["hash"])
 
 
 def test_copy_beside_a_server_cannot_be_finished(
@@ -176,34 +164,6 @@ def test_failed_copy_is_reported_in_one_line(
     )
 
 
-def test_store_with_an_older_schema_is_not_migrated_by_copy(
-    cli: Cli, source: str, folder: Path, target: str, tmp_path: Path
-) -> None:
-    """Opening the store would migrate it under a server that may have it open."""
-    cli.environment["PYTHONPATH"] = str(next_version(tmp_path / "later"))
-    process = cli.apart("store copy --from", source, "--to", target)
-
-    assert (process.returncode, process.stdout) == (1, "")
-    assert re.search(
-        rf"has schema {NEXT_NUMBER - 1}, this version has {NEXT_NUMBER}: start a server of this "
-        "version on it once",
-        process.stderr,
-    )
-    assert schema_in(folder / "remembrancer.sqlite3") == NEXT_NUMBER - 1
-
-
-def test_interrupted_copy_can_be_continued(
-    source: str, target: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(_what: str, _total: int) -> None:
-        signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(cli_store, "progress", interrupted)
-
-    with pytest.raises(cli_store.CopyStopped):
-        cli_store.copy_store(Settings(data=folder), source, target, finish=False)
-
-
 def test_check_prints_the_same_hashes_on_every_engine(cli: Cli, source: str, target: str) -> None:
     """The hashes are the same before a backup and after its restore, on any engine."""
     cli("store copy --from", source, "--to", target, "--finish")
@@ -211,9 +171,3 @@ def test_check_prints_the_same_hashes_on_every_engine(cli: Cli, source: str, tar
 
     assert [row for row in there if row["table"] != "cubes_made"] == here
     assert {row["table"]: row["hash"] for row in here} == table_hashes(source)
-
-
-def test_check_uses_the_configured_store_by_default(cli: Cli, source: str) -> None:
-    process = cli("store check", STORE=source)
-
-    assert (process.returncode, "events\t1,208\t" in process.stdout) == (0, True)

@@ -7,9 +7,9 @@ import traceback
 from datetime import UTC, datetime
 
 import pytest
-from client.scripted_server import ScriptedServer, answer, problem
+from client.scripted_server import ScriptedServer, answer
 
-from remembrancer.client import AsyncClient, Client, ClientError, Retry, ServiceError
+from remembrancer.client import AsyncClient, Client, ClientError, ServiceError
 from remembrancer.client.errors import (
     HttpResponse,
     InvalidRequestError,
@@ -30,20 +30,6 @@ def test_every_error_code_has_its_own_class() -> None:
         kind.error for kind in PROBLEMS
     }
     assert issubclass(ServiceError, ClientError)
-
-
-def test_error_code_selects_the_class() -> None:
-    responses = [problem(kind.status, kind.error) for kind in PROBLEMS]
-    with (
-        ScriptedServer(responses) as server,
-        Client(server.url, KEY, retry=Retry(times=0)) as client,
-    ):
-        for kind in PROBLEMS:
-            with pytest.raises(ServiceError) as raised:
-                client.status_record()
-            error = raised.value
-            assert type(error).code == kind.error
-            assert (error.code, error.status, error.detail) == (kind.error, kind.status, "said so")
 
 
 def test_error_contains_all_fields_of_the_problem(client: Client) -> None:
@@ -144,17 +130,6 @@ def test_client_reads_address_and_key_from_the_environment(url: str, key: str) -
         Client.from_environment({"REMEMBRANCER_URL": url})
 
 
-def test_proxy_settings_of_the_environment_are_ignored(
-    url: str, key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """docs/decisions/0008: the client reads no proxy from the environment."""
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
-    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
-
-    with Client(url, key, retry=Retry(times=0)) as client:
-        assert client.get_start_pack().prompt_text
-
-
 def test_errors_under_v1_have_the_classes_of_the_other_paths(url: str, client: Client) -> None:
     """OpenAI's shape is read as well (specification.md#completions-errors)."""
     with pytest.raises(NotFoundError) as unknown:
@@ -164,22 +139,3 @@ def test_errors_under_v1_have_the_classes_of_the_other_paths(url: str, client: C
 
     assert "GET /v1/models" in unknown.value.detail
     assert (refused.value.error, refused.value.status) == ("unauthorized", 401)
-
-
-def test_a_field_that_the_detail_names_is_not_repeated() -> None:
-    once = ServiceError(
-        422,
-        {
-            "error": "invalid_request",
-            "detail": "turns/0/expires_at: has passed.",
-            "errors": [
-                {"pointer": "/turns/0/expires_at", "detail": "has passed"},
-                {"pointer": "/turns/3/topic", "detail": "is blank"},
-            ],
-        },
-    )
-
-    assert str(once) == (
-        "422 invalid_request: turns/0/expires_at: has passed.; /turns/3/topic: is blank"
-    )
-    assert len(once.errors) == 2

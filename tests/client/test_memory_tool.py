@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 from anthropic.lib.tools import ToolError
-from anthropic.types.beta import BetaMemoryTool20250818ViewCommand
 
 from remembrancer.client import AsyncClient, Client
 from remembrancer.client.memory_tool import async_memory_tool, memory_tool
@@ -62,18 +59,6 @@ def test_async_tool_returns_the_text_of_the_endpoint(url: str, key: str, client:
     assert asyncio.run(tool_result()) == _endpoint(client)
 
 
-def test_tool_declares_the_type_that_models_know(client: Client) -> None:
-    assert memory_tool(client).to_dict() == {"type": "memory_20250818", "name": "memory"}
-
-
-def test_command_object_of_the_package_is_accepted(client: Client) -> None:
-    text = memory_tool(client).view(
-        BetaMemoryTool20250818ViewCommand(command="view", path="/memories")
-    )
-
-    assert str(text).endswith("\t/memories")
-
-
 @pytest.mark.parametrize(
     "tool_input", [{"command": "undo", "path": "/memories/a"}, {"command": "view"}, "view", None]
 )
@@ -101,12 +86,3 @@ def test_unreachable_service_is_a_tool_error() -> None:
         pytest.raises(ToolError, match=r"^Error: .*No service answers at"),
     ):
         memory_tool(client).call(COMMANDS[0])
-
-
-def test_client_works_without_the_anthropic_package() -> None:
-    code = (
-        "import sys; sys.modules['anthropic'] = None; "
-        "import remembrancer.client, remembrancer.client.memory_tool"
-    )
-
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +13,11 @@ from remembrancer.client import (
     AsyncClient,
     Client,
     SearchResult,
-    verbs,
 )
 from remembrancer.client.credentials import find_url, url_file, write_key
 from remembrancer.client.errors import ForbiddenError, NotFoundError, UnauthorizedError
 from remembrancer.client.turns import batches, turns_of
 from remembrancer.context import Context
-from remembrancer.protocol.agent import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.sources import TurnSource
 from remembrancer.protocol.teams import InvitationAccept, InvitationCreate, TeamCreate
@@ -39,46 +33,6 @@ CHAT: list[dict[str, Any]] = [
     {"role": "user", "content": "On Sunday, I mean."},
     {"role": "assistant", "content": "At 17:15."},
 ]
-THREE_LINES = """
-from remembrancer.client import Client
-
-memory = Client()
-memory.add("I would like a window seat.", user_id="mia")
-print(memory.search("where do I like to sit", user_id="mia"))
-"""
-
-
-def test_three_lines_store_and_find_a_text(url: str, key: str, tmp_path: Path) -> None:
-    """The client finds the address in the environment and the key in the user's file."""
-    write_key(tmp_path / ".config" / "remembrancer" / "key", key)
-    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "REMEMBRANCER_URL": url}
-    environment["PYTHONPATH"] = str(Path(verbs.__file__).parents[2])
-
-    process = subprocess.run(
-        [sys.executable, "-c", THREE_LINES],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert "I would like a window seat." in process.stdout
-
-
-def test_added_content_is_found_and_owes_nothing(client: Client) -> None:
-    """They are no part of the protocol, so no figure of compliance counts them."""
-    memory = client
-    memory.add("I am allergic to penicillin.", user_id="mia")
-    memory.add(("What is the code of the door?", "4711"), user_id="mia", session_id="home")
-    chat = memory.add(CHAT, user_id="mia", session_id="trip", topic="ferry")
-
-    result = memory.search("ferry pier", user_id="mia")
-
-    assert result[0].event_id == chat.event_ids[0]
-    assert (result.answer.duty_error, result.answer.reminders) == (None, None)
-    assert result.answer.step == 0
-    total = client.agent_compliance(ComplianceQuery(user_id="mia")).total
-    assert (total.searches, total.remembered.of, total.sealed.of) == (0, 0, 0)
 
 
 def test_messages_of_a_chat_become_turns() -> None:
@@ -90,13 +44,6 @@ def test_messages_of_a_chat_become_turns() -> None:
         ("When does the ferry leave?", "At 9:40, pier 3."),
         ("And back?\nOn Sunday, I mean.", "At 17:15."),
     ]
-
-
-def test_time_of_a_message_is_that_of_its_turn() -> None:
-    [turn] = turns_of([{"role": "user", "content": "a", "created_at": "2026-03-01T09:30:00Z"}])
-
-    assert turn.occurred_at is not None
-    assert turn.occurred_at.isoformat() == "2026-03-01T09:30:00+00:00"
 
 
 @pytest.mark.parametrize(
@@ -118,18 +65,6 @@ def test_other_content_is_refused_with_what_was_expected(
         client.add(content, user_id="mia")  # type: ignore[arg-type]
 
     assert list(client.events(user_id="mia")) == []
-
-
-def test_times_may_be_days(client: Client) -> None:
-    client.add("The garlic is in the ground.", occurred_at="2025-10-12")
-    client.add("The garlic has leaves.", occurred_at="2025-11-02")
-
-    [event] = client.events(after="2025-11-02")
-
-    assert event.occurred_at == "2025-11-02T00:00:00.000Z"
-    assert len(client.search("garlic", before="2025-11-02")) == 1
-    with pytest.raises(ValueError, match=r"^before: a time .*, or a day, such as 2026-03-01$"):
-        client.search("garlic", before="yesterday")
 
 
 def test_many_turns_go_in_several_requests(client: Client) -> None:
@@ -163,58 +98,6 @@ def test_search_result_is_a_sequence_of_hits(client: Client) -> None:
     assert (str(nothing), bool(nothing)) == ("nothing matches", False)
 
 
-def test_search_result_prints_its_facts_and_marks_those_that_were_replaced(client: Client) -> None:
-    bonn = client.add_fact(FactAdd(user_id="mia", text="Mia lives in Bonn.")).fact
-    result = client.search("Where does Mia live?", user_id="mia")
-    client.update(bonn.fact_id, "Mia lives in Köln.")
-
-    printed = str(client.search("Where did Mia live in the past?", user_id="mia"))
-
-    assert (len(result), bool(result)) == (0, True)
-    assert str(result) == "fact  Mia lives in Bonn."
-    assert [(one.kind, one.id) for one in result.others] == [("fact", bonn.fact_id)]
-    assert "fact  Mia lives in Köln." in printed
-    assert "fact  Mia lives in Bonn. (superseded)" in printed
-
-
-def test_calls_without_a_user_use_the_same_one(
-    client: Client, url: str, key: str, account: str
-) -> None:
-    """It is that of the client, else the default user of the key."""
-    client.add("The bicycle is in the cellar.")
-    with Client(url, key, user_id="mia") as of_mia:
-        of_mia.add("The skis are in the attic.")
-        assert [event.query for event in of_mia.events()] == ["The skis are in the attic."]
-
-    assert client.search("bicycle").user_id == account
-    assert [event.query for event in client.events()] == ["The bicycle is in the cellar."]
-    assert [one.session_id for one in client.sessions()] == ["default"]
-
-
-def test_iterators_read_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remembrancer.client.verbs.PAGE_MAX", 2)
-    for n in range(5):
-        client.add(f"Note number {n}.", user_id="mia", session_id=f"s{n}")
-        client.add_fact(FactAdd(user_id="mia", text=f"Fact number {n}."))
-
-    events = client.events(user_id="mia", order="oldest")
-
-    assert next(events).query == "Note number 0."
-    assert [event.query[-2] for event in events] == ["1", "2", "3", "4"]
-    assert [fact.text for fact in client.facts(user_id="mia")] == [
-        f"Fact number {n}." for n in (4, 3, 2, 1, 0)
-    ]
-    assert [one.session_id for one in client.sessions(user_id="mia")] == [
-        "s4",
-        "s3",
-        "s2",
-        "s1",
-        "s0",
-    ]
-    assert list(client.instructions(user_id="mia")) == []
-    assert len(client.get_all(user_id="mia", limit=3)) == 3
-
-
 def test_facts_are_updated_with_their_history_and_turns_are_not(
     client: Client, account: str
 ) -> None:
@@ -233,50 +116,6 @@ def test_facts_are_updated_with_their_history_and_turns_are_not(
         client.history("f_unknown", user_id="mia")
     with pytest.raises(NotFoundError, match=f"user {account} has no fact {fact_id}"):
         client.get(fact_id)
-
-
-def test_a_fact_is_added_as_a_text(client: Client) -> None:
-    added = client.add_fact("Mia lives in Bonn.", user_id="mia", metadata={"a": 1}).fact
-
-    [fact] = client.facts(user_id="mia")
-    assert (fact.fact_id, fact.text, fact.metadata) == (added.fact_id, added.text, {"a": 1})
-    with pytest.raises(TypeError, match="only beside a text"):
-        client.add_fact(FactAdd(text="x"), user_id="mia")
-
-
-def test_a_hit_has_both_sides_as_its_text(client: Client) -> None:
-    client.add(("Where is the saw?", "In the shed."))
-    client.add("The axe is there, too.")
-
-    texts = {hit.text for hit in client.search("saw axe shed")}
-
-    assert texts == {"Where is the saw?\nIn the shed.", "The axe is there, too."}
-
-
-def test_add_says_what_it_left_out_and_how_it_read_times(client: Client) -> None:
-    messages: list[dict[str, Any]] = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "How many rows?"},
-        {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}, {"id": "2"}]},
-        {"role": "tool", "content": "42", "tool_call_id": "1"},
-        {"role": "assistant", "content": [{"type": "text", "text": "42."}, {"type": "tool_use"}]},
-    ]
-    naive = datetime(2026, 3, 1, 9, 30)  # noqa: DTZ001
-
-    added = client.add(messages, occurred_at=naive)
-    event = client.get_event(added.event_id)
-
-    at = naive.astimezone()
-    counts = "1 system message, 3 tool calls, 1 tool result"
-    assert added.notes == (
-        f"occurred_at has no zone and was read as local time: {at.isoformat()}.",
-        f"Left out, because a turn holds what was said: {counts}.",
-    )
-    assert (event.query, event.response) == ("How many rows?", "42.")
-    assert datetime.fromisoformat(event.occurred_at) == at
-    again = client.add("The same.", occurred_at="2026-03-01 09:30")
-    assert client.get_event(again.event_id).occurred_at == event.occurred_at
-    assert client.add("No more.", occurred_at="2026-03-01T09:30:00Z").notes == ()
 
 
 def test_verbs_work_in_the_memory_of_a_team(client: Client) -> None:
@@ -300,18 +139,6 @@ def test_verbs_work_in_the_memory_of_a_team(client: Client) -> None:
     client.delete(newer.fact_id, team="Garden")
     assert list(client.events(team="Garden")) == []
     assert [event.query for event in client.events()] == ["My own rake is red."]
-
-
-def test_delete_erases_turns_and_facts(client: Client) -> None:
-    turn = client.add("To be erased.", user_id="mia").event_id
-    fact_id = client.add_fact(FactAdd(user_id="mia", text="Also to be erased.")).fact.fact_id
-
-    client.delete(turn)
-    client.delete(fact_id)
-
-    with pytest.raises(NotFoundError):
-        client.get(turn)
-    assert list(client.facts(user_id="mia")) == []
 
 
 def test_delete_all_erases_one_user_or_team_or_one_of_its_sessions(client: Client) -> None:
@@ -451,11 +278,3 @@ def test_key_that_was_found_is_sent_only_where_the_login_says(
             assert client.search("x").user_id == account
         with Client(url) as client, pytest.raises(UnauthorizedError):
             client.search("x")
-
-
-def test_users_share_the_default_session_without_a_note(client: Client) -> None:
-    """Its turns name no session, so no later request takes another user's memory for its own."""
-    notes = [client.add("I like tea.", user_id=user).notes for user in ("mia", "alice", "mia")]
-
-    assert notes == [(), (), ()]
-    assert client.add("Whose is it?").user_id not in ("mia", "alice")

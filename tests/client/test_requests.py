@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from remembrancer.client import AsyncClient, Client
 from remembrancer.client.api_request import request_of
-from remembrancer.client.errors import ConflictError
 from remembrancer.protocol.agent import PromptQuery
-from remembrancer.protocol.cubes import CubeCreate
 from remembrancer.protocol.files import DownloadQuery, FileCreate
-from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.operation import Operation
 from remembrancer.protocol.operations import Operations
-from remembrancer.protocol.search import MemoryAnswer, MemoryQuery
+from remembrancer.protocol.search import MemoryQuery
 
 METHODS = {name: one for name, one in vars(Operations).items() if isinstance(one, Operation)}
 
@@ -82,13 +79,6 @@ def test_each_operation_is_a_documented_method_of_both_clients(url: str, key: st
     assert asyncio.run(methods_of_async_client()) == documented
 
 
-def test_methods_show_their_messages() -> None:
-    with Client("http://127.0.0.1:9") as client:
-        shown = get_type_hints(client.search_memory)
-
-    assert (shown["body"], shown["return"]) == (MemoryQuery, MemoryAnswer)
-
-
 def test_files_are_created_and_downloaded(url: str, client: Client) -> None:
     created = client.make_file(FileCreate(filename="Fähre & Zug", content="abc", type="txt"))
     signed = dict(pair.split("=") for pair in created.download_url.partition("?")[2].split("&"))
@@ -101,41 +91,3 @@ def test_files_are_created_and_downloaded(url: str, client: Client) -> None:
             == b"abc"
         )
     assert client.download(created.filename) == b"abc"
-
-
-def test_public_endpoints_need_no_key(url: str) -> None:
-    with Client(url) as anonymous:
-        assert anonymous.ready().ready
-        assert anonymous.status_record().interface_version == "8.3"
-
-
-def test_other_sends_any_request(client: Client, account: str) -> None:
-    assert client.other("GET", "/api/v7/status")["version"] == "6.0"
-    assert (
-        client.other("POST", "/api/v7/memory", {"query_text": "ferry", "user_id": account})["hits"]
-        == []
-    )
-
-
-def test_async_client_saves_and_searches(url: str, key: str, account: str) -> None:
-    async def run() -> tuple[str | None, list[str]]:
-        async with AsyncClient(url, key) as client:
-            turn = await client.remember_turn(
-                Turn(query="When does the ferry leave?", response="At 9:40.")
-            )
-            results = await client.search_memory(MemoryQuery(query_text="ferry", user_id=account))
-            return turn.event_id, [hit.event_id for hit in results.hits]
-
-    event_id, hits = asyncio.run(run())
-
-    assert hits == [event_id]
-
-
-def test_idempotency_key_of_the_caller_is_used(client: Client) -> None:
-    first = client.create_cube(_example(CubeCreate), idempotency_key="mine")
-
-    assert client.create_cube(_example(CubeCreate), idempotency_key="mine") == first
-    with pytest.raises(ConflictError):
-        client.create_cube(
-            _example(CubeCreate).model_copy(update={"topic": "pots"}), idempotency_key="mine"
-        )

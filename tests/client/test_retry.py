@@ -6,20 +6,16 @@ import asyncio
 
 import pytest
 from client.scripted_server import ScriptedServer, answer, problem
-from hypothesis import given
-from hypothesis import strategies as st
 
 from remembrancer.client import AsyncClient, Client, InvalidResponseError, Retry, UnreachableError
 from remembrancer.client.api_request import ApiRequest, NoResponse, run_attempts
 from remembrancer.client.errors import (
     HttpResponse,
-    ServiceError,
     TooManyRequestsError,
     UnavailableError,
 )
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
-from remembrancer.protocol.status import StatusRecord
 
 TURN = Turn(query="q", response="r")
 SAVED = {
@@ -59,14 +55,6 @@ def run(
 
 
 GOOD = HttpResponse(status=200, headers={}, body=b"good")
-BUSY = HttpResponse(status=503, headers={}, body=b"")
-
-
-def test_waits_grow_exponentially() -> None:
-    waits, answer = run(new_request(is_retry_safe=False), BUSY, BUSY, BUSY, GOOD)
-
-    assert answer == "good"
-    assert waits == [0.0, 0.1875, 0.375, 0.75]
 
 
 def test_retry_after_is_respected_and_raised_at_once_if_excessive() -> None:
@@ -81,11 +69,6 @@ def test_retry_after_is_respected_and_raised_at_once_if_excessive() -> None:
     assert raised.value.retry_after_s == 3600
 
 
-def test_error_is_raised_after_the_last_attempt() -> None:
-    with pytest.raises(UnavailableError):
-        run(new_request(is_retry_safe=True), BUSY, BUSY, retry=Retry(times=1))
-
-
 def test_lost_response_is_retried_if_safe_and_an_unsent_request_always() -> None:
     lost, unsent = NoResponse("cut", was_sent=True), NoResponse("refused", was_sent=False)
 
@@ -93,20 +76,6 @@ def test_lost_response_is_retried_if_safe_and_an_unsent_request_always() -> None
         assert run(new_request(is_retry_safe=is_retry_safe), no_response, GOOD)[1] == "good"
     with pytest.raises(UnreachableError, match="cut"):
         run(new_request(is_retry_safe=False), lost)
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 422, 500])
-def test_permanent_errors_are_not_retried(status: int) -> None:
-    with pytest.raises(ServiceError):
-        run(new_request(is_retry_safe=True), HttpResponse(status=status, headers={}, body=b""))
-
-
-@given(st.integers(1, 100), st.none() | st.floats(0, 60), st.floats(0, 1, exclude_max=True))
-def test_wait_is_within_bounds(attempt: int, retry_after_s: float | None, jitter: float) -> None:
-    wait_s = Retry(times=100).wait_s(attempt, retry_after_s, jitter)
-
-    assert wait_s is not None
-    assert (retry_after_s or 0.0) <= wait_s <= (retry_after_s or 0.0) + Retry().wait_s_max
 
 
 def test_retried_write_has_the_same_idempotency_key() -> None:
@@ -125,17 +94,6 @@ def test_retried_write_has_the_same_idempotency_key() -> None:
     assert len(set(keys)) == 1
     assert waits[0] >= 1
     assert len({received.body for received in server.requests}) == 1
-
-
-def test_two_writes_have_different_idempotency_keys() -> None:
-    with (
-        ScriptedServer([answer(200, SAVED), answer(200, SAVED)]) as server,
-        Client(server.url, "sk_00") as client,
-    ):
-        client.remember_turn(TURN)
-        client.remember_turn(TURN)
-
-    assert len({received.headers["idempotency-key"] for received in server.requests}) == 2
 
 
 def test_async_client_retries_like_the_sync_one() -> None:
@@ -173,26 +131,6 @@ def test_foreign_response_raises_invalid_response_error(response: bytes) -> None
         pytest.raises(InvalidResponseError),
     ):
         client.status_record()
-
-
-def test_unknown_fields_of_a_newer_service_are_ignored() -> None:
-    record = StatusRecord(
-        do_this=[],
-        service="s",
-        version="6.0",
-        status="ok",
-        cubes_count=0,
-        connections=0,
-        graph_loaded=True,
-        cache_enabled=True,
-        interface_version="8.3",
-        server_version="9",
-    )
-    with (
-        ScriptedServer([answer(200, {**record.model_dump(), "something_new": 1})]) as server,
-        Client(server.url) as client,
-    ):
-        assert client.status_record() == record
 
 
 def test_error_in_a_successful_search_response_is_raised() -> None:

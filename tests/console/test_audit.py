@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 
 import pytest
 from console.reader import Reader, words_of
-from console.window import Site
 from engines import let_go_of_guards
-from playwright.sync_api import expect
 from service import new_key
 
 from remembrancer.accounts.keys import authenticate
@@ -78,44 +75,6 @@ def test_audit_trail_is_filtered_by_kind_agent_and_path(
     assert "<html" not in part.text
 
 
-def test_grant_id_links_to_all_entries_of_the_grant(owner: Reader, grant_id: str) -> None:
-    [link, *_] = re.findall(
-        rf'<a class="grant-of" href="([^"]+)"><code>{grant_id}', owner.get(PATH).text
-    )
-
-    assert numbers(owner.get(html.unescape(link)).text) == [3, 2, 1]
-
-
-def test_older_entries_are_on_the_next_page(owner: Reader, context: Context) -> None:
-    for n in range(55):
-        check(
-            context,
-            owner.caller,
-            PermissionCheck(path=f"/srv/{n}", action="read", agent="a b&c" if n % 5 else "x"),
-        )
-    first = owner.get(f"{PATH}?agent=a+b%26c&kind=check").text
-    check(context, owner.caller, PermissionCheck(path="/srv/more", action="read", agent="a b&c"))
-    everything = owner.get(PATH).text
-    [older] = re.findall(r'<a href="([^"]+)">Older entries', everything)
-    second = owner.get(html.unescape(older)).text
-
-    assert (len(numbers(first)), "Older" in first) == (44, False)
-    assert numbers(everything) + numbers(second) == list(range(56, 0, -1))
-
-
-@pytest.mark.parametrize(
-    "query",
-    ["kind=all", "before=x", "before=99999999999999999999", "path=" + "a" * 5_000, "before=-1"],
-)
-def test_invalid_filter_is_reported_above_the_unfiltered_list(
-    owner: Reader, grant_id: str, query: str
-) -> None:
-    page = owner.get(f"{PATH}?{query}")
-
-    assert (page.status_code, 'role="alert"' in page.text) == (200, True)
-    assert numbers(page.text) == [4, 3, 2, 1]
-
-
 class TestChain:
     """The page shows the state of the chain (specification.md#sysperm-audit-tampering)."""
 
@@ -139,9 +98,6 @@ class TestChain:
 
         assert "broken The audit trail is broken: entry 4 was changed" in page_text
 
-    def test_verify_of_an_empty_trail_reports_no_entries(self, owner: Reader) -> None:
-        assert "There are no entries yet" in owner.get(f"{PATH}?verify=all", swap=True).text
-
 
 def test_audit_trail_is_exported_as_json_lines(
     owner: Reader, grant_id: str, context: Context
@@ -163,17 +119,3 @@ def test_only_the_owner_reads_the_audit_trail(ada: Reader, grant_id: str) -> Non
 
     assert [answer.status_code for answer in answers] == [403] * 4
     assert "/etc/" not in "".join(answer.text for answer in answers)
-
-
-def test_filter_updates_while_typing_and_verify_runs_in_place(site: Site, grant_id: str) -> None:
-    with site.window("owner") as page:
-        page.goto(PATH)
-        page.get_by_label("Path or scope contains").press_sequentially("shadow")
-        expect(page.locator("tbody tr")).to_have_count(1)
-        page.get_by_role("button", name="Verify all").click()
-        expect(page.locator("#chain")).to_contain_text("4 entries")
-        expect(page.locator("tbody tr")).to_have_count(1)
-        with page.expect_download() as download:
-            page.get_by_role("link", name="Export as JSON lines").click()
-
-    assert download.value.suggested_filename == "audit.jsonl"

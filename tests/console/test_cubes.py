@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from console.reader import Reader, words_of
-from service import rows
-
-from remembrancer.cubes.board import CARDS_LISTED_MAX
 
 HERE = "/console/cubes"
 PUBLIC = {
@@ -66,16 +62,6 @@ def test_board_is_filtered_by_status_kind_and_account(owner: Reader, ada: Reader
         assert [topic for topic in ("Kettles", "Secret saws") if topic in page] == topics
 
 
-def test_long_board_is_paginated(owner: Reader) -> None:
-    for n in range(CARDS_LISTED_MAX + 1):
-        create_private(owner, f"topic-{n}.")
-    page = owner.get(f"{HERE}?status=private").text
-    [more] = re.findall(r'class="button plain" href="([^"]+)"', page)
-
-    assert "topic-0." not in page
-    assert "topic-0." in owner.get(more.replace("&amp;", "&")).text
-
-
 def test_lesson_page_shows_rules_to_all_and_sources_to_the_owner(
     owner: Reader, ada: Reader
 ) -> None:
@@ -123,15 +109,6 @@ def test_form_votes_as_the_chosen_user_and_the_page_names_the_voters(
     assert "1 useless yours: useless" in board_text
 
 
-def test_useless_vote_requires_a_reason(owner: Reader, ada: Reader) -> None:
-    cube_id = create_public(owner)
-    before = rows(owner.context)
-    page = ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason=" ")
-
-    assert (page.status_code, rows(owner.context)) == (422, before)
-    assert "a vote of -1 needs a reason" in page.text
-
-
 QUESTION = "How do I descale my kettle?"
 
 
@@ -163,38 +140,3 @@ def test_board_and_lesson_page_show_how_turns_with_it_ended(owner: Reader, ada: 
     assert "good of owner cited ended well no objection" in own
     assert "helped" not in other
     assert "of owner" not in other
-
-
-def test_board_names_the_status_within_the_account(owner: Reader) -> None:
-    cube_id = create_public(owner)
-    for user in ("ben", "cleo"):
-        owner.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason="No.", user_id=user)
-
-    pages = [words_of(owner.get(path).text) for path in (HERE, f"{HERE}?cube_id={cube_id}")]
-
-    assert all("retired in your account" in page for page in pages)
-
-
-@pytest.mark.parametrize("query", ["kind=none", "status=none", "below=x", "below=0"])
-def test_invalid_filter_is_rejected(owner: Reader, query: str) -> None:
-    assert owner.get(f"{HERE}?{query}").status_code in (400, 422)
-
-
-def test_lesson_page_shows_what_it_was_before(owner: Reader) -> None:
-    """The earlier text of an improved cube stays readable (specification.md#cube-improves)."""
-    cube_id = create_private(owner)
-    body = {
-        "topic": "Secret saws",
-        "essence": "Saws rust unless they are oiled with camellia oil.",
-        "rules_markdown": "- MUST oil them after each use",
-        "evidence": "docs",
-        "improves": cube_id,
-    }
-    better = owner.http.post("/api/v7/experience/create", body).json()["cube_id"]
-
-    pages = [words_of(owner.get(f"{HERE}?cube_id={one}").text) for one in (cube_id, better)]
-
-    assert pages[0] == pages[1]
-    assert f"1 lesson merged into it Secret saws {cube_id}" in pages[1]
-    assert "- MUST oil - MUST" not in pages[1]
-    assert "Saws rust. - MUST oil" in pages[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -75,42 +74,6 @@ def test_every_list_is_exported_from_its_page(filled: Http, owner: Reader) -> No
             assert isinstance(answer.json(), list)
         assert answer.headers["content-disposition"].startswith("attachment; filename=")
         assert answer.headers["x-content-type-options"] == "nosniff"
-
-
-def test_nested_values_are_json_and_times_are_written_out(filled: Http, owner: Reader) -> None:
-    [session] = rows(owner, "sessions", session_id="trip-to-elba")[-1:]
-    text = owner.get(f"{PATH}?list=users&format=csv").text
-    [line] = csv.DictReader(io.StringIO(text, newline=""))
-
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", session["last_at"])
-    assert json.loads(line["counts"])["events"] == 2
-
-
-def test_export_has_the_rows_that_the_filters_of_the_page_leave(
-    filled: Http, owner: Reader
-) -> None:
-    old = filled.remember("Long ago?", "Yes.", occurred_at="2025-01-01T00:00:00Z")["event_id"]
-
-    assert [one["event_id"] for one in rows(owner, "turns", before="2025-06-01")] == [old]
-    assert len(rows(owner, "turns")) == 3
-    page = owner.get("/console/memory?before=2025-06-01&user_id=owner").text
-    assert "list=turns&amp;format=csv&amp;before=2025-06-01&amp;user_id=owner" in page
-    assert {one["status"] for one in rows(owner, "facts", status="superseded")} == {"superseded"}
-    assert [one["kind"] for one in rows(owner, "facts", kind="wish")] == ["instruction"]
-    assert [one["session_id"] for one in rows(owner, "sessions")] == ["default", "trip-to-elba"]
-
-
-def test_export_of_turns_has_whole_texts_and_all_pages(owner: Reader) -> None:
-    http = owner.http
-    turns = [{"query": f"q{n}", "response": "x" * 3_000} for n in range(130)]
-    for part in (turns[:65], turns[65:]):
-        http.post("/api/v7/memory/batch", {"user_id": "owner", "turns": part})
-
-    exported = rows(owner, "turns", session_id="default")
-
-    assert len(exported) == 130
-    assert {len(one["response"]) for one in exported} == {3_000}
-    assert exported[0]["query"] == "q0"
 
 
 @pytest.mark.parametrize("start", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])

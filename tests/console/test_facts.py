@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from html import unescape
-from typing import Any
-
 import pytest
-from console.fact_pages import DAY_MS, FACTS, HERE, LIST, add, listed, local, page_of
+from console.fact_pages import DAY_MS, HERE, LIST, add, listed, page_of
 from console.reader import Reader, words_of
 from console.window import Site
 from playwright.sync_api import expect
 
-from remembrancer.console.memory import LISTED
 from remembrancer.protocol.limits import CRITICAL_CHARACTERS_MAX
 from remembrancer.protocol.text import rfc3339
 from remembrancer.testing import FrozenClock
-
-# The list.
-
-
-def listed_all(reader: Reader) -> list[Any]:
-    """Return facts and wishes over HTTP."""
-    answer = reader.http.get(FACTS, params={"which": "all"}).raise_for_status().json()
-    return list(answer["facts"])
 
 
 def test_facts_are_listed_newest_first_with_times_writer_and_turn(
@@ -42,86 +29,6 @@ def test_facts_are_listed_newest_first_with_times_writer_and_turn(
     assert f"Written by {listed(owner)[0]['written_by']}" in words_of(sings)
 
 
-@pytest.mark.parametrize("status", ["current", "superseded", "expired", "removed", "all"])
-def test_status_filter_shows_only_facts_with_that_status(
-    owner: Reader, clock: FrozenClock, status: str
-) -> None:
-    old = add(owner, "Ada lives in Genoa.")
-    add(owner, "Ada lives in Livorno.", replaces=old["fact_id"])
-    add(
-        owner,
-        "Ada rents a boat.",
-        valid_from=rfc3339(clock() - DAY_MS),
-        valid_to=rfc3339(clock() - 1),
-    )
-    erased = add(owner, "Ada snores.")
-    owner.http.delete(f"{FACTS}/{erased['fact_id']}").raise_for_status()
-    page_text = words_of(owner.get(f"{LIST}&status={status}").text)
-
-    phrases = {
-        "current": "Livorno",
-        "superseded": "Genoa",
-        "expired": "rents a boat",
-        "removed": "Text erased.",
-    }
-    for of_status, phrase in phrases.items():
-        assert (phrase in page_text) == (status in (of_status, "all")), of_status
-    assert "snores" not in page_text
-
-
-def test_long_list_is_paginated_and_keeps_user_and_status(owner: Reader) -> None:
-    for n in range(LISTED + 1):
-        add(owner, f"Number {n}.", user_id="ada")
-    page = owner.get(f"{LIST}&user_id=ada&status=all").text
-    [older] = re.findall(r'href="([^"]*behind=[^"]*)"', page)
-    next_page = owner.get(unescape(older)).text
-
-    assert f"Number {LISTED}." in page
-    assert "Number 0." not in page
-    assert "Number 0." in next_page
-    assert "user_id=ada" in older
-    assert "status=all" in older
-
-
-def test_instruction_is_marked_with_its_condition(owner: Reader) -> None:
-    add(owner, "When I ask about ferries, always name the pier.")
-    add(owner, "Never call before nine.")
-    add(owner, "The car is 4.62 m long.")
-    wishes = words_of(owner.get("/console/memory?kind=wish").text)
-    panels = [words_of(page_of(owner, fact["fact_id"])) for fact in listed_all(owner)]
-
-    assert (wishes.count("Wish 20"), "4.62" in wishes) == (2, False)
-    assert sum("Instruction applies: When I ask about ferries" in one for one in panels) == 1
-    assert sum("Instruction applies always" in one for one in panels) == 1
-
-
-@pytest.mark.parametrize("query", ["status=lost", "behind=x", "behind=0", "user_id=" + "x" * 300])
-def test_invalid_filter_is_rejected(owner: Reader, query: str) -> None:
-    assert owner.get(f"{LIST}&{query}").status_code == 422
-
-
-# Add.
-
-
-def test_fact_is_added_with_its_times_and_pin(owner: Reader, clock: FrozenClock) -> None:
-    answer = owner.send(
-        f"{HERE}/add",
-        user_id="owner",
-        text=" Ada sails.\r\nOn Sundays. ",
-        pinned="on",
-        valid_from="2025-03-01T09:30",
-        expires_at=local(clock() + DAY_MS),
-    )
-    page = owner.followed(answer).text
-    [fact] = listed(owner)
-
-    assert "The fact is stored." in page
-    assert fact["text"] == "Ada sails.\nOn Sundays."
-    assert fact["pinned"] is True
-    assert fact["valid_from"] == "2025-03-01T09:30:00.000Z"
-    assert fact["expires_at"][:16] == local(clock() + DAY_MS)
-
-
 def test_notice_says_which_facts_a_new_one_replaces(owner: Reader) -> None:
     add(owner, "Ada lives in Genoa.")
     replaced = owner.followed(owner.send(f"{HERE}/add", text="Ada lives in Livorno.")).text
@@ -138,15 +45,6 @@ def test_notice_names_facts_that_a_new_one_may_contradict(owner: Reader) -> None
 
     assert "It may contradict “Ada drives a Fiat.”: end or delete what no longer holds." in page
     assert len(listed(owner)) == 2
-
-
-def test_notice_says_that_a_fact_of_an_earlier_time_is_history(owner: Reader) -> None:
-    add(owner, "Ada lives in Genoa.")
-    form = {"text": "Ada lives in Livorno.", "valid_from": "2020-01-01T00:00"}
-    page = owner.followed(owner.send(f"{HERE}/add", **form)).text
-
-    assert "A fact that holds since a later time has taken its place." in page
-    assert [fact["text"] for fact in listed(owner)] == ["Ada lives in Genoa."]
 
 
 @pytest.mark.parametrize(
@@ -173,17 +71,6 @@ def test_invalid_fact_is_not_stored_and_the_entered_values_stay(
     assert listed(owner, "all") == []
 
 
-def test_text_of_the_greatest_length_fits_the_form(owner: Reader) -> None:
-    """Each character of four bytes takes twelve in a form."""
-    text = "\N{GRINNING FACE}" * CRITICAL_CHARACTERS_MAX
-    owner.followed(owner.send(f"{HERE}/add", text=text))
-    [fact] = listed(owner)
-    other = text.replace("\N{GRINNING FACE}", "\N{CAT FACE}")
-    owner.followed(owner.send(f"{HERE}/wording", fact_id=fact["fact_id"], text=other))
-
-    assert listed(owner)[0]["text"] == other
-
-
 def test_a_wish_is_moved_between_projects_and_the_person(owner: Reader) -> None:
     """specification.md#search-project-own."""
     fact = add(owner, "Use pnpm, not npm.", metadata={"project": "shelf", "team": "core"})
@@ -201,24 +88,12 @@ def test_a_wish_is_moved_between_projects_and_the_person(owner: Reader) -> None:
     assert listed(owner)[0]["metadata"] == {"team": "core"}
 
 
-# Access.
-
-
-def test_page_of_a_fact_says_who_it_comes_from(owner: Reader) -> None:
-    fact_id = add(owner, "The shed is red.", source="tool")["fact_id"]
-
-    assert "Source tool" in words_of(page_of(owner, fact_id))
-
-
 @pytest.mark.parametrize("form", ["wording", "times", "project", "state", "remove"])
 def test_form_for_an_unknown_fact_answers_404(owner: Reader, form: str) -> None:
     entered = {"text": "Ada rows.", "valid_from": "2025-03-01T09:30", "do": "pin"}
 
     for fact_id in ("", "f_none"):
         assert owner.send(f"{HERE}/{form}", fact_id=fact_id, **entered).status_code == 404
-
-
-# In a real browser.
 
 
 @pytest.mark.parametrize("scripts", [True, False])

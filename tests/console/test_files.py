@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-import re
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from console.reader import Reader, with_settings, words_of
+from console.reader import Reader, words_of
 from console.window import Site
-from service import rows
 
 from remembrancer.accounts import caller_for
 from remembrancer.context import Context
@@ -21,7 +19,6 @@ PATH = "/console/files"
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )  # one pixel
-OTHERS = ["html", "svg", "js", "css", "pdf", "zip", "md"]
 
 
 def make(
@@ -37,18 +34,6 @@ def make(
 
 def at(action: str, filename: str) -> str:
     return f"{PATH}/{action}?filename={quote(filename)}"
-
-
-@with_settings(account_bytes_max=1 << 20)
-def test_file_list_shows_size_date_source_and_author(owner: Reader, context: Context) -> None:
-    name = make(owner)
-    http = owner.http
-    http.post("/api/v7/tools/create-file", {"filename": "by key", "content": "x", "type": "txt"})
-    page = words_of(owner.get(PATH).text)
-
-    assert f"{name} 15 bytes 2026-01-01 00:00 create-file in a browser" in page
-    assert re.search(r"by key-\w+\.txt 1 byte 2026-01-01 00:00 create-file key for a test", page)
-    assert "8.0 KiB of 1.0 MiB used by 2 files" in page
 
 
 def test_download_sends_the_same_headers_as_the_api(owner: Reader, context: Context) -> None:
@@ -123,21 +108,6 @@ class TestPictures:
         assert owner.get(at("picture", name)).status_code == 404
 
 
-class TestErasing:
-    """Erasing a file, with a confirmation."""
-
-    def test_erased_file_is_gone_and_its_quota_is_freed(
-        self, owner: Reader, context: Context
-    ) -> None:
-        name = make(owner)
-        assert f"{name} is erased permanently" in words_of(owner.get(PATH).text)
-        page = owner.followed(owner.send(f"{PATH}/erase", filename=name))
-
-        assert f"Erased: {name}" in words_of(page.text)
-        assert "No files yet" in page.text
-        assert (rows(context)["files"], owner.get(at("download", name)).status_code) == (0, 404)
-
-
 class TestOthers:
     """Another account's file is a 404 (specification.md#download-unknown)."""
 
@@ -157,15 +127,6 @@ class TestOthers:
     def test_invalid_file_name_returns_404(self, owner: Reader, name: str) -> None:
         assert owner.get(at("download", name)).status_code == 404
         assert owner.get(at("picture", name)).status_code == 404
-
-
-def test_older_files_are_on_the_next_page(owner: Reader) -> None:
-    names = [make(owner, f"n{n}") for n in range(51)]
-    first = owner.get(PATH).text
-    [older] = re.findall(r'<a href="([^"]+)">Older files', first)
-
-    assert (names[50] in first, names[0] in first) == (True, False)
-    assert names[0] in owner.get(older).text
 
 
 def test_browser_downloads_a_file_and_erases_it_after_confirmation(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable
 
 from console.reader import Reader, words_of
 from console.things import put_things
@@ -14,7 +13,6 @@ from playwright.sync_api import Page, expect
 
 from remembrancer.context import Context
 from remembrancer.server.run import welcome
-from remembrancer.testing import FrozenClock
 
 GOOD = "correct horse battery"
 
@@ -42,75 +40,13 @@ def test_service_page_counts_records_per_account_and_for_the_owner_in_total(
     assert own == {"Turns": [4], **{name: [2] for name in others}}
 
 
-def test_service_page_shows_the_health_of_each_component(owner: Reader) -> None:
-    page_text = words_of(owner.get("/console/service").text)
-
-    assert "Store ok reads and writes" in page_text
-    assert "Embedder ok hash/1" in page_text
-    assert "Models off none configured" in page_text
-    assert "Sandbox off starts with the first program" in page_text
-    assert "Turns are kept until somebody forgets them." in page_text
-
-
-def test_invalid_invitation_name_keeps_the_page(owner: Reader) -> None:
-    answer = owner.send("/console/service/invite", name="x" * 201)
-
-    assert (answer.status_code, "1 to 200 characters" in answer.text) == (422, True)
-    assert "Health" in answer.text
-
-
 class TestStream:
-    def test_turns_stand_with_what_was_recalled_and_the_scores(self, owner: Reader) -> None:
-        http = owner.http
-        http.remember("Where is the saw?", "In the shed.", session_id="old")
-        hit = http.memory("Where is the saw?", session_id="trip")["hits"][0]
-        http.remember("And the saw?", "Found it.", session_id="trip")
-        http.remember("Hello", "Hi.", user_id="mia", session_id="other")
-        text = words_of(owner.get("/console").text)
-
-        assert f"{100 * hit['score']:.0f} % In the shed." in text.split("And the saw?")[1]
-        assert "mia other" in text
-        assert text.index("And the saw?") < text.index("Where is the saw?")
-
-    def test_figures_of_the_week_are_those_of_the_lists(
-        self, owner: Reader, clock: FrozenClock, read_as: Callable[[str], Reader]
-    ) -> None:
-        """Answered and missed are all searches; earlier weeks are not counted."""
-        http = owner.http
-        http.memory("long ago", session_id="past")
-        clock.advance(8 * 86_400_000)
-        http.remember("Where is the saw?", "In the shed.", session_id="old")
-        http.memory("Where is the saw?", session_id="well")
-        for n in range(2):
-            http.memory("Why is the moon up?", "bo", session_id=f"badly-{n}")
-        facts = "/api/v7/memory/facts"
-        first = http.post(facts, {"user_id": "mia", "text": "Mia lives in Genoa."}).json()["fact"]
-        owner = read_as("owner")  # the browser was away for a week
-        new = {"text": "Mia moved to Livorno.", "replaces": first["fact_id"]}
-        http.post(facts, {"user_id": "mia", **new})
-        page = owner.get("/console").text
-
-        assert "33 % answered 1 of 3 searches 2 missed" in words_of(page)
-        assert "2 facts changed 1 new, 1 replaced" in words_of(page)
-        assert page.count("No question for memory") == 2
-        assert owner.get("/console/searches?order=missed").text.count("No question for") == 3
-
     def test_nothing_of_another_account_is_in_it(self, owner: Reader, ada: Reader) -> None:
         put_things(owner.http)
 
         page = ada.get("/console?user_id=owner").text
 
         assert "Elba" not in page.split("<main")[1]
-
-
-def test_something_is_remembered_in_the_box(owner: Reader) -> None:
-    page = owner.followed(owner.send("/console/remember", text="The spare key is at Tom's.")).text
-
-    assert "Remembered." in page
-    assert "The spare key is at Tom&#39;s." in page
-    assert owner.http.memory("spare key", interact=False)["hits"][0]["score"] > 0
-    refused = owner.send("/console/remember", text=" ")
-    assert refused.status_code == 422
 
 
 def test_sample_is_loaded_and_removed_with_one_click_each(owner: Reader) -> None:
@@ -126,14 +62,6 @@ def test_sample_is_loaded_and_removed_with_one_click_each(owner: Reader) -> None
     assert "Mine" in owner.get("/console").text
 
 
-def test_turn_appears_on_the_home_page_when_it_arrives(owner: Reader, site: Site) -> None:
-    with site.window("owner") as page:
-        page.goto("/console")
-        expect(page.get_by_text("Waiting for the first turn")).to_be_visible()
-        owner.http.remember("Where is the saw?", "In the shed.")
-        expect(page.get_by_role("link", name="Where is the saw?")).to_be_visible()
-
-
 def begin(page: Page, output: str) -> None:
     """Follow the link that the server printed at its first start, and set the password."""
     [set_up] = re.findall(r"http://127\.0\.0\.1:\d+/console/password\?token=\S+", output)
@@ -141,33 +69,6 @@ def begin(page: Page, output: str) -> None:
     page.get_by_label("Password, at least 12").fill(GOOD)
     page.get_by_label("Repeat the password").fill(GOOD)
     page.keyboard.press("Enter")
-
-
-def test_refreshing_keeps_the_focus_and_what_is_typed(owner: Reader, site: Site) -> None:
-    owner.http.memory("Where is the key of the barn?", "bo", session_id="s")
-    owner.http.remember("Where is the key of the barn?", "No idea.", session_id="s", user_id="bo")
-    with site.window("owner") as page:
-        page.goto("/console")
-        page.get_by_text("Add the answer").click()
-        page.get_by_label("The answer, as one statement").fill("At Tom's.")
-        page.get_by_role("link", name="1 missed").focus()
-        owner.http.remember("Where is the saw?", "In the shed.")
-        expect(page.get_by_role("link", name="Where is the saw?")).to_be_visible()
-
-        expect(page.get_by_role("link", name="1 missed")).to_be_focused()
-        expect(page.get_by_label("The answer, as one statement")).to_have_value("At Tom's.")
-
-
-def test_refreshing_goes_on_after_the_service_was_away(owner: Reader, site: Site) -> None:
-    with site.window("owner") as page:
-        page.goto("/console")
-        page.route("**/console", lambda route: route.fulfill(status=503, body="away"))
-        with page.expect_response("**/console"):
-            pass
-        page.unroute("**/console")
-        owner.http.remember("Where is the saw?", "In the shed.")
-        expect(page.get_by_role("link", name="Where is the saw?")).to_be_visible()
-    site.watch.wrong.clear()  # the browser reports the status 503
 
 
 def test_first_run_path_leads_to_a_visible_turn(site: Site, context: Context) -> None:

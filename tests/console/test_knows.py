@@ -37,29 +37,6 @@ def test_page_shows_each_line_of_the_pack_with_its_source_and_date(owner: Reader
     assert unescape(page).count("Ada sails.") == 2  # the line, and the text as the agent gets it
 
 
-def test_fact_is_pinned_and_deleted_in_its_line(owner: Reader) -> None:
-    owner.http.post("/api/v7/memory/facts", {"user_id": "owner", "text": "Ada sails."})
-    [fact_id] = set(re.findall(r'name="fact_id" value="([^"]+)"', owner.get(HERE).text))
-
-    pinned = owner.followed(
-        owner.send("/console/facts/state", fact_id=fact_id, do="pin", back=HERE)
-    ).text
-    assert "Unpin" in pinned
-    assert "What your agent knows" in pinned
-    owner.send("/console/facts/remove", fact_id=fact_id)
-    assert "Ada sails." not in owner.get(HERE).text
-
-
-def test_project_leaves_out_the_facts_of_others(owner: Reader) -> None:
-    for project in ("garden", "house"):
-        fact = {"text": f"This is the {project}.", "metadata": {"project": project}}
-        owner.http.post("/api/v7/memory/facts", {"user_id": "owner", **fact})
-
-    page = owner.get(f"{HERE}?project=garden").text
-
-    assert ("the garden." in page, "the house." in page) == (True, False)
-
-
 def test_the_pack_of_a_project_shows_its_last_report_and_its_names(owner: Reader) -> None:
     for session in ("one", "two"):
         owner.http.remember(

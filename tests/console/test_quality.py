@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from console.pages import EVERY_PAGE, FILES, VIEWS
-from console.reader import Reader, words_of
+from console.pages import EVERY_PAGE, VIEWS
+from console.reader import Reader
 from console.sample_year import import_year
 from console.things import put_facts, put_permissions, put_things
 from console.window import Site
@@ -22,10 +20,6 @@ from remembrancer.context import Context
 BYTES_MAX = 150_000  # of a page with its styles and scripts, uncompressed, from an empty cache
 REQUESTS_MAX = 10
 SHIFT_MAX = 0.02
-# Names of the specification, which pages write once, in brackets, beside the word for people.
-SPECIFICATION_WORDS = re.compile(
-    r"(?<![\w(`/_-])(L1s?|L2|cubes?|duty|duties|seals?|sealed)(?![\w`/_-])", re.IGNORECASE
-)
 SETTLED = """() => new Promise(done => {
     let sum = 0;
     new PerformanceObserver(list => { for (const one of list.getEntries()) sum += one.value; })
@@ -117,31 +111,3 @@ def test_pages_are_small_and_do_not_shift(filled: Http, site: Site, account: str
         site.watch.wrong.clear()  # pages of owners answer 403
 
     assert wrong == {}
-
-
-def visible_words(page: str) -> Iterator[str]:
-    """Yield the words of the specification that a page shows, apart from code and brackets."""
-    main = page[page.index('<main id="main"') :]
-    main = re.sub(r"(?s)<(code|pre|textarea|script)\b.*?</\1>", " ", main)
-    text = re.sub(r"\((cubes?|L1|L2 map|dut(?:y|ies)|seals?)\)", " ", words_of(main))
-    yield from (match[0] for match in SPECIFICATION_WORDS.finditer(text))
-
-
-def test_pages_use_the_words_of_people(filled: Http, owner: Reader) -> None:
-    """Summary, profile, lesson, to do, receipt: those of the specification stand in brackets, once."""
-    wrong = {}
-    for path in addresses(filled):
-        if path in FILES:
-            continue
-        page = owner.get(path).text
-        text = words_of(page)
-        words = [*visible_words(page)]
-        words += [
-            word for word in ("L1", "L2 map", "cubes", "duties") if text.count(f"({word})") > 1
-        ]
-        if words:
-            wrong[path] = words
-
-    assert wrong == {}
-    assert "Profile (L2 map)" in words_of(owner.get("/console/knows").text)
-    assert "Lessons (cubes)" in words_of(owner.get("/console/cubes").text)

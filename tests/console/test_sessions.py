@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlencode
 
 from console.reader import Reader, words_of
 
-from remembrancer.memory.history.browse import SESSIONS_LISTED_MAX, TURNS_SHOWN_MAX
-from remembrancer.protocol.seal import render
+from remembrancer.memory.history.browse import SESSIONS_LISTED_MAX
 from remembrancer.testing import FrozenClock
 
 HERE = "/console/sessions"
@@ -36,67 +34,6 @@ def test_sessions_are_listed_newest_first_by_their_first_request(owner: Reader) 
     assert "Request 1? Session 2026-01-01 00:00 16 turns summary due" in words_of(page.text)
     assert words_of(page.text).count("task open") == SESSIONS_LISTED_MAX - 1
     assert re.findall(r'<a data-open href="[^"]*">Request (\d+)\?</a>', rest.text) == ["0"]
-
-
-def test_session_page_is_a_timeline_of_its_events(owner: Reader) -> None:
-    http = owner.http
-    http.remember("Where is the saw?", "In the shed.", session_id="old")
-    wait(owner)
-    http.memory("saw", session_id="trip")
-    wait(owner)
-    lesson = {"cube_topic": "saws", "cube_essence": "Saws rust.", "cube_rules": "- MUST oil"}
-    http.remember(
-        "And the saw?", "Still in the shed.", session_id="trip", critical="It rusts.", **lesson
-    )
-    wait(owner)
-    http.remember(
-        "And the axe?", "There, too.", session_id="trip", l1_summary="saw and axe are in the shed"
-    )
-    wait(owner)
-    http.memory("axe", session_id="trip", last_seal=render(9))
-    page_text = words_of(owner.get(f"{HERE}?session_id=trip").text)
-
-    order = [
-        "Search",
-        "step 1",
-        "wrong receipt",
-        "And the saw?",
-        "Fact learned It rusts.",
-        "Lesson",
-        "Saws rust.",
-        "And the axe?",
-        "Summary",
-    ]
-    timeline = page_text.partition("To do for agents (duties)")[2]
-    places = [timeline.index(word) for word in order]
-    assert places == sorted(places)
-    assert "expected: 5 to 8 %" in page_text
-    assert "To do for agents (duties) missed No turn was remembered since step 2" in page_text
-
-
-def test_long_timeline_is_paginated(owner: Reader) -> None:
-    http = owner.http
-    for n in range(TURNS_SHOWN_MAX + 2):
-        http.remember(f"question {n}.", "r", session_id="long")
-        wait(owner)
-    page = owner.get(f"{HERE}?session_id=long")
-    [earlier] = re.findall(r'href="([^"]*until=[^"]*)">Earlier', page.text)
-    first = owner.get(earlier.replace("&amp;", "&")).text
-
-    assert "question 1." not in page.text
-    assert "question 2." in page.text
-    assert "question 0." in first
-    assert "question 1." in first
-    assert "To the latest" in first
-
-
-def test_session_page_has_a_forget_form(owner: Reader) -> None:
-    owner.http.remember("q", "r", session_id="trip & more")
-    page = owner.get(f"{HERE}?{urlencode({'session_id': 'trip & more'})}")
-    fields = dict(re.findall(r'name="(user_id|session_id)" value="([^"]*)"', page.text))
-
-    assert fields == {"user_id": "owner", "session_id": "trip &amp; more"}
-    assert 'action="/console/memory/forget"' in page.text
 
 
 def test_session_of_another_account_returns_404(owner: Reader, ada: Reader) -> None:

@@ -200,12 +200,6 @@ def test_service_behind_tls_uses_its_public_url(browser: Browser, context: Conte
     assert "name or the password is wrong" in accepted.text
 
 
-@with_settings(public_url="https://memory.example.org/")
-def test_links_use_the_public_url(context: Context) -> None:
-    link = "https://memory.example.org/console/password?token="
-    assert link in welcome(context, "http://127.0.0.1:8460")
-
-
 @pytest.mark.parametrize(
     "address", ["memory.example.org", "javascript:alert(1)", "//memory.example.org"]
 )
@@ -372,8 +366,3 @@ def test_public_pages_have_a_strict_policy_and_are_not_cached(
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["referrer-policy"] == "no-referrer"
         assert inline_code(answer.text) == []
-
-
-def test_unsupported_methods_return_405_and_unknown_pages_404(browser: Browser) -> None:
-    assert {path: browser.ask("DELETE", path).status for path in PAGES} == dict.fromkeys(PAGES, 405)
-    assert {path: browser.get(f"{path}/none").status for path in PAGES} == dict.fromkeys(PAGES, 404)

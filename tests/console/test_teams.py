@@ -8,7 +8,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from console.reader import Reader, words_of
-from console.window import Site
 
 from remembrancer.accounts.teams import enter
 from remembrancer.memory.remember import remember
@@ -79,28 +78,6 @@ def test_owner_changes_roles_and_removes_members(owner: Reader, ada: Reader) -> 
         assert change in changes
 
 
-def test_readers_see_no_forms_of_owners(owner: Reader, ada: Reader) -> None:
-    team = create(owner)
-    ada.send(f"{PATH}/accept", token=token_of(owner, team, "reader"), user_id="")
-
-    text = page(ada, team).text
-
-    for action in ("role", "invite", "rename", "delete", "withdraw"):
-        assert f'action="{PATH}/{action}"' not in text
-    assert f'action="{PATH}/remove"' in text
-    for action, form in (("rename", {"name": "x"}), ("delete", {"confirm": "Garden"})):
-        assert ada.send(f"{PATH}/{action}", team=team, **form).status_code == 403
-
-
-def test_last_owner_cannot_leave(owner: Reader) -> None:
-    team = create(owner)
-
-    answer = owner.send(f"{PATH}/remove", team=team, member_id=member_ids(owner, team)[0])
-
-    assert answer.status_code == 409
-    assert "A team needs an owner." in words_of(answer.text)
-
-
 def test_team_is_deleted_after_its_name_is_entered(owner: Reader) -> None:
     team = create(owner)
 
@@ -132,16 +109,3 @@ def test_outsiders_get_the_page_of_no_team(owner: Reader, ada: Reader, team: str
     create(owner)
 
     assert page(ada, team).status_code in {404, 422}
-
-
-def test_page_of_a_team_fits_narrow_windows(owner: Reader, site: Site) -> None:
-    team = create(owner, "W" * 100)
-    token_of(owner, team)
-    member = enter(owner.context, owner.caller, team, "U" * 250, "owner")
-    remember(owner.context, member, Turn(query="W" * 400, response="r"))
-
-    with site.window("owner", viewport={"width": 360, "height": 800}) as window:
-        window.goto(f"{PATH}?team={team}")
-        wide = window.evaluate("document.documentElement.scrollWidth")
-
-    assert wide <= 360

@@ -33,13 +33,6 @@ def published(memory: Memory, session_id: str = "default") -> str:
     return created.cube_id
 
 
-def private(memory: Memory, topic: str = "t", kind: str = "fact") -> str:
-    """Create a private cube; return its cube_id."""
-    texts = {"essence": "e", "rules_markdown": "- MUST", "evidence": "docs"}
-    body = CubeCreate.model_validate({"topic": topic, "cube_type": kind, **texts})
-    return create(memory.context, memory.caller, body).cube_id
-
-
 def voted(memory: Memory, cube_id: str, value: int, reason: str | None = None) -> None:
     """Vote as this account."""
     own = CubeVote(cube_id=cube_id, user_id="ada", vote=value, reason=reason)
@@ -130,13 +123,3 @@ def test_exposures_of_other_accounts_and_users_are_hidden(ada: Memory, bob: Memo
     for detail in (pinned["ben"], other):
         assert detail.card.record is not None
         assert (detail.exposures, detail.card.record.exposures) == ([], 0)
-
-
-def test_retired_cube_is_listed_with_its_votes(ada: Memory) -> None:
-    cube_id = published(ada)
-    for name in ("b", "c", "d"):
-        voted(memory_in(ada.context, name), cube_id, -1, "wrong")
-    [card], _ = board.page(ada.context, ada.caller, "retired")
-
-    assert (card.cube_id, card.useless, card.votes_missing) == (cube_id, 3, 0)
-    assert card.bounds[1] < 0.5

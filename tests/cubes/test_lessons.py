@@ -43,16 +43,6 @@ def test_cube_refused_for_publication_stays_private_with_a_reason(
     assert cube.cube_id in ada.shown_ids("How is a kettle descaled with vinegar and water?")
 
 
-def test_private_cube_can_contain_any_text(ada: Agent) -> None:
-    cube = ada.make(
-        essence="Der Schlüssel liegt unter dem Blumentopf: https://example.org",
-        rules="hunter2xyz",
-        topic="t" * 200,
-    )
-
-    assert (cube.visibility, cube.refused) == ("private", None)
-
-
 def test_failed_transaction_stores_no_cube(ada: Agent) -> None:
     before = rows(ada.context)
     prepared = prepare_cube(ada.context, Lesson(**KETTLE))
@@ -72,13 +62,6 @@ def check(agent: Agent, evidence: str) -> None:
     agent.context.store.read(
         lambda tx: check_evidence(tx, agent.caller, evidence), account_id=agent.caller.account_id
     )
-
-
-@pytest.mark.parametrize(
-    "label", ["docs", "e_short", "E_0123456789ABC", "e_0123456789abcd", "see_0123456789abc"]
-)
-def test_label_is_accepted_as_evidence(ada: Agent, label: str) -> None:
-    check(ada, label)
 
 
 @pytest.mark.parametrize(

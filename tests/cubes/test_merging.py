@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import pytest
 
-from bench.situations import load_situations
-from remembrancer.cubes.merging import Wording, clarity, contradicts, says_same
+from remembrancer.cubes.merging import Wording, contradicts, says_same
 
 KETTLE = Wording(
     "kettles",
@@ -50,39 +47,6 @@ def test_another_number_negation_or_code_is_another_lesson(rules: str) -> None:
     assert not says_same(KETTLE, with_rules(rules))
 
 
-def test_lessons_about_two_things_are_two() -> None:
-    ferry, train = (
-        Wording(
-            "timetables",
-            f"Timetables of the {one} change in the first week of June.",
-            "- MUST check the date of a timetable before quoting it.",
-        )
-        for one in ("ferry", "train")
-    )
-
-    assert not says_same(ferry, train)
-
-
-def test_no_two_labelled_lessons_say_the_same() -> None:
-    """220 lessons, many in families about nearly the same, which somebody else wrote apart."""
-    lessons, _ = load_situations()
-    wordings = [Wording(one.topic, one.essence, one.rules) for one in lessons]
-
-    assert not [pair for pair in combinations(wordings, 2) if says_same(*pair)]
-
-
-def test_no_two_labelled_lessons_contradict_each_other() -> None:
-    lessons, _ = load_situations()
-    wordings = {one.name: Wording(one.topic, one.essence, one.rules) for one in lessons}
-
-    opposed = [
-        (one, other)
-        for one, other in combinations(wordings, 2)
-        if contradicts(wordings[one], wordings[other])
-    ]
-    assert opposed == []
-
-
 @pytest.mark.parametrize(
     ("rules", "other", "expected"),
     [
@@ -100,12 +64,3 @@ def test_rules_about_the_same_that_differ_contradict(
     one, two = with_rules(f"- MUST {rules}"), with_rules(f"- MUST {other}")
 
     assert contradicts(one, two) == contradicts(two, one) == expected
-
-
-def test_concrete_short_lists_of_duties_are_clearer() -> None:
-    clear = with_rules("- MUST pass `timeout=5` to every request.")
-    vague = with_rules("Timeouts are important, you should think about them.")
-    long = with_rules("- MUST pass `timeout=5` to every request.\n" + "- MUST think.\n" * 40)
-
-    assert clarity(clear) > clarity(vague)
-    assert clarity(clear) > clarity(long)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from service import Http, new_key
-
-from remembrancer import testing
-from remembrancer.accounts import caller_for
-from remembrancer.memory.exchange.export import export
-from remembrancer.memory.exchange.restore import restore
+from service import Http
 
 TOPIC = "kettles"
 ESSENCE = "Descaling a kettle takes vinegar and ten minutes, not scrubbing."
@@ -163,22 +157,3 @@ def test_erasing_an_account_serves_the_merged_cube_of_the_other_again(http: Http
     assert answer.status_code == 200, answer.text
 
     assert list(served(http)) == [own["cube_id"]]
-
-
-def test_export_and_import_keep_what_was_merged(
-    folder: Path, http: Http, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Merged cubes stay merged in another store (specification.md#cube-merged)."""
-    first = create(http)
-    second = create(http, rules=RULES.replace("- ", "* "))
-    archive = folder / "memory.zip"
-    export(http.context, caller_for(http.context, "owner"), archive)
-    other = testing.context(tmp_path_factory.mktemp("other"))
-    new_key(other)
-
-    restore(other, caller_for(other, "owner"), archive)
-
-    sql = "select a.cube_id, b.cube_id as served from cubes a join cubes b on b.id = a.merged_into"
-    rows = other.store.read(lambda tx: tx.all(sql))
-    other.close()
-    assert [tuple(row) for row in rows] == [(second["cube_id"], first["cube_id"])]

@@ -6,12 +6,9 @@ import re
 
 import pytest
 from cubes.lessons import ENGLISH, FOREIGN
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from remembrancer.accounts.keys import mint
 from remembrancer.cubes.publishing import BOUNDS, refusal
-from remembrancer.cubes.publishing import TRICKS as TRICK_PATTERNS
 
 PLAIN = {
     "topic": "kettles",
@@ -132,28 +129,3 @@ def test_refusal_message_does_not_quote_the_cube() -> None:
     """The author's agent may show the message anywhere."""
     for name, text in TRICKS.items():
         assert text not in str(refusal({**PLAIN, "essence": text})), name
-
-
-@settings(deadline=None)  # the first text waits for the detector's rules
-@given(st.text(max_size=300))
-def test_every_text_is_accepted_or_refused_with_a_reason(text: str) -> None:
-    reason = refusal({**PLAIN, "rules": text})
-
-    assert reason is None or (
-        reason.startswith("Kept private: ") and reason.endswith(".") and "\n" not in reason
-    )
-
-
-@pytest.mark.parametrize(
-    "piece", ["a.", "<", "[", "CUBE ", "ignore ", "&#", "| # ", "\n- ", "a:", "<< "]
-)
-def test_hostile_text_is_checked_quickly(piece: str) -> None:
-    """The length is checked before the patterns, which take linear time anyway."""
-    result = [
-        pattern.search(piece * 50_000)
-        for patterns in TRICK_PATTERNS.values()
-        for pattern in patterns
-    ]
-
-    assert len(result) == sum(map(len, TRICK_PATTERNS.values()))
-    assert "its rules has" in str(refusal({**PLAIN, "rules": piece * 50_000}))

@@ -8,8 +8,6 @@ from cubes.agents import Agent
 from memory.asking import Concepts
 
 from remembrancer import testing
-from remembrancer.context import Context
-from remembrancer.cubes.lessons import RENEWED_PER_STEP, reindex_cubes
 from remembrancer.memory.maintenance import Maintenance
 
 HOUND = {
@@ -17,12 +15,6 @@ HOUND = {
     "essence": "A hound wants to be walked before noon.",
     "rules": "- MUST walk it before noon.",
 }
-
-
-def stale(context: Context) -> int:
-    """Return the number of cubes without a vector of the current embedder."""
-    sql = "select count(*) as n from cube_index where embedder <> (select max(id) from embedders)"
-    return int(context.store.read(lambda tx: tx.one(sql)).n)
 
 
 def finds_by_meaning(agent: Agent) -> bool:
@@ -38,24 +30,6 @@ def store_cubes(folder: Path, cubes: int) -> None:
         (ada.publish if n % 2 else bob.make)()
     ada.publish(**HOUND)
     context.close()
-
-
-def test_cubes_are_found_by_words_until_renewal_ends(folder: Path) -> None:
-    store_cubes(folder, 2 * RENEWED_PER_STEP + 3)
-    context, other = (testing.context(folder, embedder=Concepts("concepts/2")) for _ in range(2))
-    ada, watching = Agent(context, "ada"), Agent(other, "ada")
-    by_words = [agent.matching_cubes("hound noon")[0].topic for agent in (ada, watching)]
-    before = [finds_by_meaning(agent) for agent in (ada, watching)]
-
-    steps = [reindex_cubes(context) for _ in range(4)]
-
-    assert by_words == ["hounds", "hounds"]
-    assert before == [False, False]
-    assert steps == [True, True, True, False]
-    assert stale(context) == 0
-    assert [finds_by_meaning(agent) for agent in (ada, watching)] == [True, True]
-    for one in (context, other):
-        one.close()
 
 
 def test_upkeep_renews_cubes_after_the_events(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from remembrancer import testing
 from remembrancer.cubes import serving as shared
 from remembrancer.cubes.lessons import SQL
-from remembrancer.protocol.limits import CUBES_SHOWN_MAX
 from remembrancer.search import open_embedder
 from remembrancer.search.embedders.port import NoEmbedder
 
@@ -42,49 +40,6 @@ def test_published_cube_is_visible_to_all_without_its_author(ada: Agent, bob: Ag
     assert "ada" not in cube.model_dump_json()
     assert "model" not in cube.model_dump(mode="json")
     assert ada.shown_ids() == [cube_id]
-
-
-def test_irrelevant_cubes_are_left_out(ada: Agent) -> None:
-    assert ada.matching_cubes() == []
-    ada.publish()
-    ada.make()
-
-    assert ada.matching_cubes("When does the ferry to Elba leave?") == []
-    assert ada.matching_cubes("") == []
-
-
-def test_at_most_three_cubes_are_returned_best_first(ada: Agent, bob: Agent) -> None:
-    best = ada.publish(essence="How is a kettle descaled? With vinegar.")
-    for n in range(5):
-        essence = f"Descaling a kettle takes vinegar, and the lid number {n} of the other pot."
-        (ada if n % 2 else bob).publish(essence=essence)
-
-    visible = bob.matching_cubes()
-
-    scores = [cube.score for cube in visible]
-    assert len(visible) == CUBES_SHOWN_MAX == 3
-    assert visible[0].cube_id == best
-    assert scores == sorted(scores, reverse=True)
-
-
-def test_trusted_cube_precedes_equal_matches(ada: Agent, bob: Agent, cleo: Agent) -> None:
-    cubes = [ada.publish() for _ in range(3)]
-    for agent in (bob, cleo, Agent(ada.context, "dora")):
-        agent.vote(cubes[1], 1)
-
-    visible = ada.matching_cubes()
-
-    assert visible[0].cube_id == cubes[1]
-    assert visible[1].score == visible[2].score <= visible[0].score <= 1
-
-
-def test_retired_cubes_do_not_displace_candidates(ada: Agent, bob: Agent) -> None:
-    for _ in range(shared.CANDIDATES_MAX - 1):
-        ada.publish(essence="How is a kettle descaled?")
-    ada.context.store.write(lambda tx: tx.run("update cubes set status = 'retired'"))
-    good = ada.publish(essence="Descaling a kettle takes vinegar and ten long minutes of patience.")
-
-    assert bob.shown_ids() == [good]
 
 
 def test_note_begins_with_new_until_the_user_has_voted(ada: Agent, bob: Agent, cleo: Agent) -> None:
@@ -229,22 +184,6 @@ def test_multilingual_embedder_finds_cubes_by_meaning(folder: Path) -> None:
     for question, expected in TOPICS_BY_QUESTION.items():
         assert next((cube.topic for cube in ada.matching_cubes(question)), None) == expected
     context.close()
-
-
-def test_cubes_are_loaded_in_batches(ada: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remembrancer.cubes.serving.ROWS_AT_ONCE", 7)
-    chance = random.Random(1)
-    created = [
-        (ada.publish if chance.random() < 0.5 else lambda: ada.make().cube_id)() for _ in range(40)
-    ]
-
-    views = [
-        ada.context.index_cache.take(key).view()
-        for key in (shared.ALL, (shared.ALL, ada.caller.account_id, "ada"))
-        if ada.matching_cubes()
-    ]
-
-    assert sum(view.events for view in views) == len(created)
 
 
 def test_private_cube_belongs_to_its_user(ada: Agent, bob: Agent) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections import Counter
-from itertools import combinations
 from typing import get_args
 
 import pytest
@@ -19,7 +17,6 @@ from remembrancer.settings import Settings
 
 LESSONS = load_starter()
 RULES_MAX = 3
-OVERLAP_MAX = 0.4  # common words of the rules of two lessons, as a share of both together
 WITH_PANDAS = [one for one in LESSONS if "import pandas" in one.fails]
 PLAIN = [one for one in LESSONS if one not in WITH_PANDAS]
 RUN_EACH = """
@@ -36,7 +33,6 @@ for code in PROGRAMS:
 print(json.dumps(outcomes))
 """
 _RULE = re.compile(r"- .*\b(?:MUST|SHALL)\b.*")
-_WORD = re.compile(r"[a-z_]{3,}")
 
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=[one.name for one in LESSONS])
 
@@ -87,17 +83,3 @@ def test_lesson_may_be_published_and_its_programs_end_alike(lesson: StarterLesso
     assert [rule for rule in rules if not _RULE.fullmatch(rule)] == []
     assert assertion.startswith("assert ")
     assert lesson.passes.splitlines()[-1] == assertion
-
-
-def test_no_two_lessons_share_a_text_or_have_nearly_the_same_rules() -> None:
-    for field in ("name", "topic", "essence", "rules"):
-        counts = Counter(getattr(one, field) for one in LESSONS)
-        assert [text for text, count in counts.items() if count > 1] == []
-    words = {one.name: set(_WORD.findall(one.rules.lower())) for one in LESSONS}
-    alike = [
-        (a, b)
-        for a, b in combinations(words, 2)
-        if len(words[a] & words[b]) > OVERLAP_MAX * len(words[a] | words[b])
-    ]
-
-    assert alike == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,7 @@ from engines import ENGINES, empty_store
 from memory.asking import Memory
 
 from remembrancer import testing
-from remembrancer.agent.compliance import session_compliance
 from remembrancer.context import Context
-from remembrancer.cubes import board
-from remembrancer.cubes.serving import CANDIDATES_MAX
-from remembrancer.memory.history.browse import timeline
 from remembrancer.memory.history.forget import forget
 from remembrancer.memory.summaries.start_pack import start_pack
 from remembrancer.protocol.cubes import SharedCube
@@ -129,31 +124,6 @@ def test_vote_nothing_rates_for_the_user_of_the_session(
         assert any("vote_nothing" in text for text in reminders) == owes
 
 
-def test_timeline_and_figures_of_a_session_count_the_votes_of_its_user(
-    ada: Agent, anna: Agent, ben: Agent
-) -> None:
-    """A rating of another user does not count (specification.md#compliance-rated)."""
-    cube_id = ada.publish()
-    for user in (anna, ben):
-        search(user, interact=True)
-    ben.vote(cube_id, 1)
-
-    for user, kinds in ((anna, ["search"]), (ben, ["search", "vote"])):
-        where = (user.context, user.caller, user.user_id, "default")
-        rated = session_compliance(*where).rated
-        assert [entry.kind for entry in timeline(*where).entries] == kinds
-        assert (rated.done, rated.of) == (len(kinds) - 1, 1)
-
-
-def test_rejected_cubes_displace_no_candidates(ada: Agent, anna: Agent, ben: Agent) -> None:
-    for _ in range(CANDIDATES_MAX + 1):
-        anna.vote(ada.publish(essence="How is a kettle descaled?"), -1)
-    good = ada.publish(essence="Descaling a kettle takes vinegar and ten long minutes of patience.")
-
-    assert anna.shown_ids() == [good]
-    assert good not in ben.shown_ids()
-
-
 def test_votes_of_a_forgotten_user_count_without_name_and_reason(
     ada: Agent, anna: Agent, ben: Agent, carl: Agent
 ) -> None:
@@ -196,24 +166,3 @@ def test_votes_of_a_forgotten_account_count_without_names_and_reasons(
     rows = ratings(ada.context)
     assert [(row.user_id[:7], row.vote, row.reason) for row in rows] == [("erased_", 1, None)] * 2
     assert ada.vote(cube_id, 1).votes.model_dump() == {"useful": 1, "useless": 0}
-
-
-def test_board_shows_the_votes_of_the_users_of_the_account(
-    ada: Agent, anna: Agent, ben: Agent, carl: Agent
-) -> None:
-    cube_id = ada.publish()
-    for user, vote in ((anna, -1), (ben, -1), (carl, 1)):
-        user.vote(cube_id, vote)
-
-    def voters(agent: Agent) -> list[tuple[str | None, int]]:
-        detail = board.cube_detail(agent.context, agent.caller, cube_id)
-        return sorted((row.user_id, row.vote) for row in detail.votes if row.own)
-
-    [card], _ = board.page(ben.context, ben.caller, "published")
-    assert voters(ben) == [("anna", -1), ("ben", -1), ("carl", 1)]
-    assert card.vote == -1
-    assert voters(ada) == []
-    detail = board.cube_detail(ada.context, ada.caller, cube_id)
-    assert {row.user_id for row in detail.votes} == {None}
-    pinned = replace(ben.caller, pinned_user_id="ben")
-    assert [row.user_id for row in board.cube_detail(ben.context, pinned, cube_id).votes] == ["ben"]

@@ -33,13 +33,6 @@ def test_author_vote_is_stored_but_not_counted(ada: Agent, bob: Agent, cleo: Age
     assert ada.matching_cubes()[0].note.startswith("rated +1 by you")
 
 
-def test_author_vote_keeps_a_private_cube_private(ada: Agent) -> None:
-    cube_id = ada.make(for_account=True).cube_id
-
-    assert vote_counts(ada, cube_id, -1) == ("private", 0, 0)
-    assert Agent(ada.context, "ada", "anna").shown_ids() == [cube_id]
-
-
 @settings(max_examples=20, deadline=None)
 @given(
     cast=st.lists(

@@ -11,7 +11,6 @@ import pytest
 
 from remembrancer.client.tools import schemas
 from remembrancer.memory.duties import RULES
-from remembrancer.server import supervisor
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "bench" / "results.md"])
@@ -95,27 +94,3 @@ def test_tables_of_tools_and_duties_name_each_once() -> None:
     assert re.findall(r"^\| `(\w+)` \| `(?:duty_error|reminders)`", duties, re.MULTILINE) == [
         rule.word for rule in RULES
     ]
-
-
-def test_number_of_workers_is_that_of_the_code() -> None:
-    page = (ROOT / "docs" / "guides" / "deploy.md").read_text("utf-8")
-
-    assert "at most eight" in page
-    assert supervisor.WORKERS_MAX_BY_DEFAULT == 8
-
-
-def test_functions_that_results_and_decisions_name_exist() -> None:
-    """A name with parentheses in backquotes, in pages about our own code."""
-    code = "\n".join(
-        file.read_text("utf-8")
-        for folder in ("src", "bench", "integrations", "tests")
-        for file in (ROOT / folder).rglob("*.py")
-    )
-    missing = [
-        (page.name, match[1])
-        for page, match in found(r"`([a-z_]{4,})\(\)`")
-        if page.name == "results.md" or page.parent.name in ("decisions", "contribute")
-        if not re.search(rf"\b(?:def|class) {match[1]}\b|\b{match[1]}\(", code)
-    ]
-
-    assert missing == []

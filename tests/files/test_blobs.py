@@ -6,7 +6,6 @@ Further tests cover the folder alone.
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,23 +70,6 @@ def test_equal_content_is_stored_once_under_its_digest(blobs: Blobs) -> None:
     assert list(blobs.names(before_ms=0)) == []  # only those older than that
 
 
-def test_any_range_of_a_blob_can_be_read(blobs: Blobs) -> None:
-    content = os.urandom(5_000_000)
-    name = put(blobs, content)
-
-    assert read(blobs, name, 0, len(content)) == content
-    assert read(blobs, name, 4_999_990, 5_000_000) == content[-10:]
-    assert read(blobs, name, 7, 8) == content[7:8]
-    assert read(blobs, name, 3, 3) == b""
-
-
-def test_content_can_be_chunked_or_empty(blobs: Blobs) -> None:
-    with blobs.hold(iter([b"he", b"", b"llo"])) as name:
-        assert read(blobs, name, 0, 5) == b"hello"
-    with blobs.hold(b"") as empty:
-        assert read(blobs, empty, 0, 0) == b""
-
-
 def test_missing_or_truncated_content_is_an_error(blobs: Blobs) -> None:
     name = put(blobs, b"short")
 
@@ -115,18 +97,6 @@ def test_held_content_cannot_be_deleted_until_released(blobs: Blobs) -> None:
         assert read(blobs, name, 0, 4) == b"held"
 
     assert blobs.delete(name, unless=never) is True
-
-
-def test_hold_is_released_after_an_error(blobs: Blobs) -> None:
-    with pytest.raises(ZeroDivisionError), blobs.hold(b"error") as name:
-        raise ZeroDivisionError
-
-    assert blobs.delete(name, unless=never) is True
-
-
-def test_same_location_gets_the_same_engine(tmp_path: Path) -> None:
-    """Holds are tracked in the engine, so a location must have only one."""
-    assert open_blobs(Settings(data=tmp_path)) is open_blobs(Settings(data=tmp_path, port=1))
 
 
 @pytest.mark.parametrize("where", ["", "disk", "s3:", "http://a/b", "LOCAL"])

@@ -27,7 +27,6 @@ from remembrancer.files.files import (
     store_file,
     sweep,
 )
-from remembrancer.protocol import limits
 from remembrancer.protocol.errors import TooLarge
 from remembrancer.protocol.files import CreatedFile, FileCreate
 from remembrancer.store import StoreUnavailable
@@ -102,35 +101,6 @@ def test_created_file_can_be_read_by_a_name_that_none_guesses(
     assert created[0].size_bytes == 10
 
 
-def test_stored_file_of_a_program_gets_a_safe_name(context: Context, owner: Caller) -> None:
-    for filename, ext, stored in (
-        ("../../x", "GIF", "x"),
-        ("🚀", "npy", "file"),
-        (".bashrc", "../sh", "bashrc"),
-        ("", "", "file"),
-    ):
-        file = keep(context, owner, filename, ext)
-
-        assert re.fullmatch(stored + r"-[0-9a-f]{12}\.(png|gif|npy|bin)", file.filename)
-        assert content(context, owner, file.filename) == b"x"
-
-
-def idempotent_request(key: str, body: bytes) -> IdempotentRequest:
-    return IdempotentRequest(
-        account_id=1,
-        key_id=1,
-        path="/api/v7/tools/create-file",
-        idempotency_key=key,
-        body_digest=body,
-    )
-
-
-def test_repeated_write_succeeds_when_the_account_is_full(context: Context, owner: Caller) -> None:
-    first = make(context, owner, "x" * 12_000, idempotent_request("k", b"same"))
-
-    assert make(context, owner, "x" * 12_000, idempotent_request("k", b"same")) == first
-
-
 def test_file_over_the_size_limit_is_rejected(
     context: Context, owner: Caller, folder: Path
 ) -> None:
@@ -159,18 +129,6 @@ def test_quota_can_be_filled_exactly(context: Context, owner: Caller, folder: Pa
     assert refused.value.extra == {"used_bytes": 20_000, "bytes_max": 20_000}
     assert (rows(context), blobs(folder)) == before
     assert make(context, ada, "z" * 10_000).size_bytes == 10_000
-
-
-def test_small_files_are_charged_a_minimum_size(context: Context, owner: Caller) -> None:
-    few = replace(context.settings, account_bytes_max=limits.FILE_CHARGED_BYTES_MIN - 1)
-    with pytest.raises(AccountFull, match="use 0 of 4,095 bytes"):
-        make(replace(context, settings=few), owner, "")
-    assert rows(context)["file_usage"] == 0
-
-    for _ in range(QUOTA // limits.FILE_CHARGED_BYTES_MIN):
-        make(context, owner, "")
-    with pytest.raises(AccountFull):
-        make(context, owner, "")
 
 
 def test_concurrent_writes_do_not_exceed_the_quota(

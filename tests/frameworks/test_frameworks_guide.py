@@ -98,39 +98,6 @@ def test_typescript_client_checks_and_runs(
     assert (facts, error) == ("0", "404 not_found")
 
 
-def test_wrong_types_are_rejected_by_the_compiler(
-    tmp_path: Path, environment: Callable[..., dict[str, str]]
-) -> None:
-    """The types know the endpoints, their fields and their answers."""
-    modules = tmp_path / "node_modules"
-    (modules / "@remembrancer").mkdir(parents=True)
-    client_with_types(modules / "@remembrancer" / "client")
-    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
-    (tmp_path / "wrong.ts").write_text(
-        'import { Remembrancer } from "@remembrancer/client";\n'
-        'const memory = new Remembrancer({ url: "", key: "" });\n'
-        'await memory.search({ user_id: 5, query_text: "a" });\n'
-        'await memory.call("GET /api/v7/none");\n'
-        '(await memory.search({ user_id: "a", query_text: "a" })).hitz;\n',
-        "utf-8",
-    )
-    compiler = str(node_modules_of("typescript") / ".bin" / "tsc")
-    options = "--strict --target es2022 --module nodenext --noEmit --lib es2022,dom"
-
-    process = subprocess.run(
-        [compiler, *options.split(), "--preserveSymlinks", "wrong.ts"],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SECONDS_MAX,
-    )
-
-    lines = [line.partition("(")[2].partition(",")[0] for line in process.stdout.splitlines()]
-    assert [line for line in lines if line] == ["3", "4", "5"]
-
-
 @pytest.mark.parametrize("name", ["langgraph_node", "langgraph_graph"])
 def test_langgraph_examples_print_the_conversation_of_their_page(
     place: Place, tmp_path: Path, environment: Callable[..., dict[str, str]], name: str

@@ -23,7 +23,6 @@ from remembrancer.sandbox.sandbox import Sandbox
 
 Connect = Callable[[], socket.socket]
 ENDLESS = "while True: pass"
-SECONDS_MAX = 30  # to wait for what must happen
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

@@ -106,14 +106,6 @@ def test_metadata_is_of_the_turn_and_names_the_open_project(http: Http) -> None:
     assert ("8:15" in text, "9:40" in text) == (True, False)
 
 
-def test_quotes_come_as_often_as_asked(http: Http) -> None:
-    """specification.md#completions-choices"""
-    answer = http.post(PATH, {"messages": MESSAGES, "n": 3}).json()
-
-    assert [choice["index"] for choice in answer["choices"]] == [0, 1, 2]
-    assert len({choice["message"]["content"] for choice in answer["choices"]}) == 1
-
-
 def test_quotes_answer_without_a_chat_model(http: Http) -> None:
     """Without a chat model: quotes; the turn is stored (specification.md#completions-quotes)."""
     http.remember("When does the ferry to Elba leave?", "At 9:40 from pier 3.")
@@ -140,27 +132,6 @@ def test_json_needs_a_model(http: Http) -> None:
         assert answer.status_code == 503
         assert "REMEMBRANCER_MODEL_CHAT" in answer.json()["error"]["message"]
     assert rows(http.context) == before
-
-
-def test_unsupported_options_are_rejected(shared: Http) -> None:
-    part = {"type": "poem", "poem": "x"}
-    for body in (
-        *({"messages": [{"role": role, "content": "Hi"}]} for role in ("assistant", "tool")),
-        {"messages": [{"role": "user", "content": " "}]},
-        {"messages": [{"role": "user", "content": [part]}]},
-        {"messages": MESSAGES, "tools": ["f"]},
-    ):
-        assert shared.post(PATH, body).status_code == 422
-
-
-def test_text_parts_are_joined_and_user_selects_the_memory(serve: Callable[..., Served]) -> None:
-    served = serve(replies("I do not know."))
-    parts = [{"type": "text", "text": text} for text in ("When does ", "the ferry leave?")]
-
-    served.ask(messages=[{"role": "user", "content": parts}], user="bob")
-
-    assert events(served.context)[1][1] == "When does the ferry leave?"
-    assert "pier 3" not in served.model.prompts[0]
 
 
 def test_models_are_listed_by_the_names_that_requests_take(serve: Callable[..., Served]) -> None:

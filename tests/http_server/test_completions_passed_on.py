@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from endpoint import calls_tools, fails, replies, sends, streams_choices
+from endpoint import calls_tools, fails, replies, sends
 from openai_service import MESSAGES, TOOL, Served, events
 
 from remembrancer.protocol.fence import unfenced
@@ -110,20 +110,6 @@ def test_sampling_and_unknown_fields_reach_the_model(serve: Callable[..., Served
     assert not {"session_id", "user", "stream_options"} & set(body)
 
 
-def test_json_answer_is_returned_as_the_model_wrote_it(serve: Callable[..., Served]) -> None:
-    """No filter breaks JSON (specification.md#completions-passed-on)."""
-    text = '{"at": "9:40", "image": "![x](y)", "note": "(ref: e_0000000000009)"}'
-    served = serve(replies(text))
-    wanted_format = {"type": "json_object"}
-
-    answer = served.ask(response_format=wanted_format).choices[0].message.content
-    streamed = served.ask(response_format=wanted_format, stream=True)
-
-    assert answer == text
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in streamed) == text
-    assert served.model.requests[0]["response_format"] == wanted_format
-
-
 def test_images_reach_the_model_and_memory_goes_before_them(serve: Callable[..., Served]) -> None:
     """A part of memory's text, then the client's parts (specification.md#completions-parts)."""
     served = serve(replies("A ferry."))
@@ -151,23 +137,6 @@ def test_every_choice_is_returned_and_the_first_is_stored(serve: Callable[..., S
     assert [(one.index, one.message.content) for one in answer.choices] == [(0, "Aye."), (1, "No.")]
     assert served.model.requests[0]["n"] == 2
     assert events(served.context)[1][2] == "Aye."
-
-
-def test_streamed_choices_stay_apart(serve: Callable[..., Served]) -> None:
-    """Each chunk names its choice (specification.md#completions-choices)."""
-    pieces = [(0, "Aye, "), (1, "No, "), (1, "never."), (0, "now.")]
-    served = serve(
-        streams_choices(
-            [[{"index": n, "delta": {"content": piece}}] for n, piece in pieces]
-            + [[{"index": n, "delta": {}, "finish_reason": "stop"}] for n in range(2)]
-        )
-    )
-
-    texts = ["", ""]
-    for chunk in served.ask(n=2, stream=True):
-        texts[chunk.choices[0].index] += chunk.choices[0].delta.content or ""
-
-    assert texts == ["Aye, now.", "No, never."]
 
 
 def test_request_that_the_model_rejects_is_an_error_of_the_client(

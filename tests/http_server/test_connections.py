@@ -102,19 +102,6 @@ def test_request_that_proxies_misread_ends_the_connection(connect: Connect) -> N
         assert (name, statuses(connection)) == (name, [400])
 
 
-def test_unusual_but_clear_request_keeps_the_connection(connect: Connect) -> None:
-    for request in (
-        LIVE,
-        b"\r\n\r\n" + LIVE,
-        LIVE.replace(b"GET ", b"GET http://localhost"),
-        LIVE.replace(b"localhost", b"LOCALHOST"),
-        post("Transfer-Encoding:\tchunked", body=b"1;a=b\r\nx\r\n0\r\n\r\n"),
-    ):
-        connection = connect()
-        connection.sendall(request + LAST)
-        assert len(statuses(connection)) == 2, request
-
-
 def test_upgrade_is_refused_and_the_request_is_answered(connect: Connect, context: Context) -> None:
     """A server may ignore it (RFC 9110, 7.8). Java's client asks for h2c with every first POST."""
     before, key = rows(context)["events"], new_key(context)
@@ -131,20 +118,6 @@ def test_upgrade_is_refused_and_the_request_is_answered(connect: Connect, contex
 
         assert statuses(connection) == [200]
         assert rows(context)["events"] == before + number
-
-
-def test_http_1_0_gets_the_whole_response_and_the_end(connect: Connect) -> None:
-    for header in ("", "Host: localhost\r\n", "Connection: keep-alive\r\n"):
-        connection = connect()
-        connection.sendall(f"GET /openapi.json HTTP/1.0\r\n{header}\r\n".encode())
-        data = b""
-        while chunk := connection.recv(1 << 16):
-            data += chunk
-
-        head, _, body = data.partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200")
-        assert b"transfer-encoding" not in head.lower()
-        assert json.loads(body)["openapi"]
 
 
 def test_many_requests_at_once_are_answered_in_order(connect: Connect) -> None:
@@ -210,21 +183,6 @@ def test_client_that_does_not_read_is_cut_off(
     document = LIVE.replace(b"/healthz", b"/openapi.json") * 1_000
     with pytest.raises(ConnectionError):
         send_until_cut_off(connection, document)
-
-
-def test_slow_reader_that_goes_on_gets_everything(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(wire, "READ_SECONDS", 1)
-    monkeypatch.setattr(wire, "READ_BYTES_MIN", 1)
-    connection = connect()
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8_192)
-    connection.sendall(LIVE.replace(b"/healthz", b"/openapi.json") + LAST)
-    data = b""
-    while chunk := connection.recv(1 << 15):
-        data += chunk
-
-    assert data.count(b"HTTP/1.1 200") == 2
 
 
 @pytest.fixture

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import os
-import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
-from files.archives import PNG
 from service import Http
 
 from remembrancer import testing
@@ -43,23 +37,6 @@ def test_download_headers_prevent_execution_in_a_browser(http: Http) -> None:
     assert headers["cross-origin-resource-policy"] == "same-origin"
     assert headers["content-type"] == "text/html; charset=utf-8"
     assert headers["content-length"] == "25"
-
-
-def test_content_disposition_has_an_ascii_and_a_utf8_name(shared: Http) -> None:
-    """RFC 6266 and RFC 5987: `filename*`."""
-    for filename, plain in (
-        ("Ferry times", "Ferry times"),
-        ("Résumé", "R_sum_"),
-        ("時刻表", "___"),
-        ('a"; filename="b', "a filenameb"),
-    ):
-        result = make(shared, filename=filename)
-        end = result["filename"][-17:]
-        encoded = quote(result["filename"], safe="")
-
-        assert shared.get(result["url"]).headers["content-disposition"] == (
-            f"attachment; filename=\"{plain}{end}\"; filename*=UTF-8''{encoded}"
-        )
 
 
 def test_download_needs_a_key_or_a_link(http: Http, clock: testing.FrozenClock) -> None:
@@ -110,14 +87,6 @@ def test_file_of_another_account_looks_like_a_missing_file(http: Http) -> None:
     assert answers[0]["detail"] == answers[1]["detail"]
     assert [one.get(of_bob).status_code for one in (bob, eve, http)] == [200, 404, 200]
     assert bob.get(result["url"]).status_code == 404
-
-
-def test_invalid_file_name_returns_404(shared: Http) -> None:
-    for path in ("..%2f..%2fremembrancer.sqlite3", "%2fetc%2fpasswd", "a%00.txt", "%ff%fe",
-                 "%0d%0aSet-Cookie:x", "a" * 5000, "%e2%80%ae", "download.secret"):  # fmt: skip
-        answer = shared.get(f"/download/{path}")
-        assert answer.status_code == 404
-        assert answer.headers["content-type"] == "application/problem+json"
 
 
 def test_single_range_is_served(shared: Http) -> None:
@@ -196,24 +165,6 @@ def test_download_without_its_content_or_the_store_is_503(http: Http, folder: Pa
 
     assert [answer.status_code for answer in answers] == [503] * 4
     assert str(folder) not in answers[0].text
-
-
-def test_large_file_is_streamed_over_a_real_connection(
-    http: Http, connect: Callable[[], socket.socket]
-) -> None:
-    """The server sends the file in pieces and holds one piece in memory."""
-    content = PNG + os.urandom(3_000_000)
-    result = make(http, base64.b64encode(content).decode(), "png")
-    connection = connect()
-    connection.sendall(
-        f"GET {result['download_url']} HTTP/1.1\r\n"
-        "Host: localhost\r\nConnection: close\r\n\r\n".encode()
-    )
-    received = b"".join(iter(lambda: connection.recv(1 << 20), b""))
-    head, _, body = received.partition(b"\r\n\r\n")
-
-    assert b"content-length: " + str(len(content)).encode() in head.lower()
-    assert body == content
 
 
 def make_orphan(context: Context) -> None:

@@ -166,16 +166,6 @@ def test_revoked_key_no_longer_takes_turns_of_its_account(context: Context) -> N
     dispatcher.close()
 
 
-@pytest.mark.parametrize("name", ["session", "__Host-session"])
-def test_browsers_are_known_by_their_session_cookie(name: str) -> None:
-    groups = AccountGroups()
-    groups.learn(Headers({"cookie": f"notice=a; {name}=secret"}), 7)
-
-    assert groups.of(Headers({"cookie": f"{name}=secret; notice=b"})) == 7
-    assert groups.of(Headers({"cookie": f"{name}=another"})) is None
-    assert groups.of(Headers({"cookie": "notice=a"})) is None
-
-
 def test_groups_stay_few_and_hold_no_key() -> None:
     groups = AccountGroups()
     for n in range(20_001):

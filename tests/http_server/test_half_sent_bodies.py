@@ -115,19 +115,6 @@ def test_half_sent_bodies_leave_room_for_other_requests(
     assert app.state.dispatcher.in_flight >= SLOW_BODIES_MAX
 
 
-def test_body_that_arrives_late_is_read(connect: Connect, context: Context) -> None:
-    connection = connect()
-    authorization = f"Authorization: Bearer {new_key(context)}"
-    start = head(
-        "/api/v7/remember", "Content-Type: application/json", authorization, size=len(TURN)
-    )
-    connection.sendall(start + TURN[:9])
-    assert is_alive(connect)
-    connection.sendall(TURN[9:])
-
-    assert status_of(connection) == 200
-
-
 def test_body_is_not_invited_before_the_key_is_checked(connect: Connect) -> None:
     """No `100 Continue` without a key (specification.md#limit-half-bodies)."""
     connection = connect()

@@ -100,18 +100,6 @@ def test_oversized_content_length_is_413_before_the_body(connect: Connect, key: 
     assert [*statuses, read_answer(sending)[0]] == [413, 413, 200]
 
 
-def test_small_chunks_form_one_body(connect: Connect, key: str) -> None:
-    connection = connect()
-    connection.sendall(post_turn(CHUNKED, key=key))
-    for byte in TURN:
-        connection.sendall(b"1\r\n" + bytes([byte]) + b"\r\n")
-    connection.sendall(b"0\r\n\r\n")
-
-    status, _, body = read_answer(connection)
-
-    assert (status, json.loads(body)["saved"]) == (200, True)
-
-
 def test_two_authorization_headers_are_401(connect: Connect, key: str) -> None:
     """A second key header is a 401 (specification.md#auth-bearer)."""
     for second in ("Bearer sk_00", "Basic YTpi", ""):
@@ -122,18 +110,6 @@ def test_two_authorization_headers_are_401(connect: Connect, key: str) -> None:
             status, headers, _ = read_answer(connection)
 
             assert (status, headers["www-authenticate"]) == (401, "Bearer")
-
-
-def test_head_sends_no_body_and_keeps_the_connection(connect: Connect) -> None:
-    """No response names the server."""
-    connection = connect()
-    connection.sendall(head("HEAD", "/docs") + head("GET", "/healthz"))
-    stream = connection.makefile("rb")
-    lines = list(iter(lambda: stream.readline().strip(), b""))
-
-    assert lines[0] == b"HTTP/1.1 200 OK"
-    assert not [line for line in lines if line.lower().startswith(b"server:")]
-    assert stream.readline() == b"HTTP/1.1 200 OK\r\n"
 
 
 def test_invalid_http_is_400_and_closes_the_connection(connect: Connect) -> None:

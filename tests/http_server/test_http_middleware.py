@@ -60,57 +60,6 @@ def test_responses_have_a_request_id_and_security_headers(shared: Http) -> None:
         assert not any(name.startswith("access-control-") for name in headers)
 
 
-def test_well_formed_request_id_is_returned_and_another_replaced(shared: Http) -> None:
-    def returned(value: str) -> str:
-        headers = {"X-Request-Id": value.encode("latin-1")}
-        return str(shared.get("/healthz", headers=headers).headers["x-request-id"])
-
-    for value in ("a", "A-b_c.9", "x" * 64):
-        assert returned(value) == value
-    for value in ("", "x" * 65, "a b", "a\tb", "<b>", "é"):
-        assert returned(value) not in ("", value)
-
-
-@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS", "PROPFIND"])
-def test_unknown_path_is_404_with_any_method(shared: Http, method: str) -> None:
-    """Also a known one with a slash at its end: there is no redirect."""
-    unknown = ["/nothing", "/api", "/api/v7/", "/api/v8/memory", "/%00", "/%ff%fe", "/" + "a" * 5000,
-               "/api//v7/memory", "/api/v7/event/a%2Fb"]  # fmt: skip
-    for path in unknown:
-        answer = shared.with_key(None).ask(method, path)
-        assert (answer.status_code, problem(answer)["error"]) == (404, "not_found"), path
-    for path in {path for _, path in EVERYWHERE if path != "/"}:
-        answer = shared.ask(method, f"{path}/", follow_redirects=False)
-        assert answer.status_code == 404, path
-
-
-@pytest.mark.parametrize("other", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
-def test_unsupported_method_is_405_with_an_allow_header(shared: Http, other: str) -> None:
-    for path in {path for _, path in EVERYWHERE}:
-        allowed: set[str] = {method for method, served in EVERYWHERE if served == path}
-        names_an_event = path == "/api/v7/event/write"  # `write` could be an event's id
-        if other in allowed or (names_an_event and other in ("DELETE", "PATCH")):
-            continue
-        answer = shared.ask(other, path)
-
-        assert answer.status_code == 405, path
-        if path.startswith("/v1/"):
-            assert answer.json()["error"]["code"] == "method_not_allowed"
-        else:
-            assert problem(answer)["error"] == "method_not_allowed"
-        allowed |= {"HEAD"} if "GET" in allowed else set()
-        assert set(answer.headers["allow"].split(", ")) == allowed
-
-
-def test_head_is_get_without_the_body(shared: Http) -> None:
-    for path in (path for method, path in EVERYWHERE if method == "GET"):
-        get, head = shared.get(path), shared.ask("HEAD", path)
-
-        assert head.status_code == get.status_code
-        assert head.headers["content-type"] == get.headers["content-type"]
-        assert head.content == b""
-
-
 def test_unexpected_error_is_500_without_traceback_and_is_logged(
     context: Context, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -221,13 +170,6 @@ class TestMetrics:
     @staticmethod
     def client(http: Http, host: str) -> TestClient:
         return TestClient(http.client.app, client=(host, 5000), base_url="http://127.0.0.1:8460")
-
-    def test_loopback_clients_can_read_metrics(self, shared: Http) -> None:
-        for host in ("127.0.0.1", "127.9.9.9", "::1"):
-            answer = self.client(shared, host).get("/metrics")
-
-            assert answer.status_code == 200
-            assert answer.headers["content-type"].startswith("text/plain")
 
     def test_proxied_requests_do_not_count_as_loopback(self, shared: Http) -> None:
         """See specification.md#status-metrics-proxied."""

@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 from http_server.examples import EXAMPLES, kinds, schema_of
 from pydantic import BaseModel
-from service import Http
 
 from remembrancer.http.bodies import parse
 from remembrancer.protocol.errors import InvalidRequest
-from remembrancer.protocol.message import Body
 from remembrancer.protocol.operation import AnyOperation
-from remembrancer.protocol.operations import OPERATIONS
 
 EACH_BODY = pytest.mark.parametrize(
     ("endpoint", "example"), EXAMPLES, ids=[one.operation_id for one, _ in EXAMPLES]
@@ -64,33 +61,3 @@ def test_whole_numbers_are_integers_however_they_are_written(
             first, second = (parsed(endpoint, {**example, name: value}) for value in written)
             assert first == second, name
             assert isinstance(first, BaseModel), first
-
-
-def test_a_large_whole_number_is_exact(http: Http) -> None:
-    """3439.0 is 3439, and null is absent (specification.md#api-strict-types)."""
-    http.remember("When does the ferry leave?", "At 9:40.", topic=None)
-    body = b'{"user_id": "owner", "session_id": "default", "summary_text": "9:40.", '
-
-    answer = http.post_bytes("/api/v7/memory/summarize", body + b'"message_count": 3439.0}')
-
-    assert answer.status_code == 200
-    stored = http.context.store.read(lambda tx: tx.all("select message_count from summaries"))
-    assert [row.message_count for row in stored] == [3439]
-
-
-def test_objects_within_bodies_follow_the_same_rules() -> None:
-    """Nested fields are as tolerant as others (specification.md#api-null-is-absent)."""
-
-    def models(model: type[BaseModel]) -> set[type[BaseModel]]:
-        inner = {model}
-        todo: list[Any] = [field.annotation for field in model.model_fields.values()]
-        while todo:
-            kind = todo.pop()
-            todo += getattr(kind, "__args__", ())
-            if isinstance(kind, type) and issubclass(kind, BaseModel) and kind.model_fields:
-                inner |= models(kind)
-        return inner
-
-    bodies = {model for e in OPERATIONS if e.body for model in models(e.body)}
-
-    assert [model for model in bodies if not issubclass(model, Body)] == []

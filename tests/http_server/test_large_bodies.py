@@ -105,10 +105,3 @@ def test_large_bodies_of_one_account_run_one_by_one(http: Http, work: Work) -> N
     post_large(work, http)
 
     assert work.most == 1
-
-
-def test_small_writes_keep_the_usual_interval(http: Http, work: Work) -> None:
-    usual = sys.getswitchinterval()
-
-    assert http.post(PATH, turn(SMALL)).status_code == 200
-    assert work.intervals == {usual}

@@ -47,13 +47,6 @@ def test_error_under_v1_has_the_shape_of_openai(shared: Http) -> None:
     assert shared.get("/v11").json()["error"] == "not_found"  # only `/v1` and the paths below it
 
 
-def test_param_names_the_invalid_field_as_openai_does(http: Http) -> None:
-    """`param` is the first invalid field (specification.md#completions-errors)."""
-    body = {"messages": [{"role": "user", "content": "Hi"}, {"role": "pirate", "content": "Hi"}]}
-
-    assert http.post(PATH, body).json()["error"]["param"] == "messages[1].role"
-
-
 class TestRateLimit:
     """A server that allows one chat request per minute."""
 

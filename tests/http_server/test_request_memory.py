@@ -95,26 +95,6 @@ def answer_again(connect: Connect, key: str, body: bytes) -> int:
     return answer(connection)[0]
 
 
-def test_small_bodies_pass_while_the_memory_is_full() -> None:
-    memory = RequestMemory(8 * MIB)
-    for account_id in (1, 2):
-        memory.grow(InFlight(account_id), 4 * MIB + SMALL_BYTES)
-
-    memory.grow(InFlight(3), SMALL_BYTES)
-    with pytest.raises(Unavailable):
-        memory.grow(InFlight(3), SMALL_BYTES + 1)
-
-
-def test_only_large_body_is_never_too_large() -> None:
-    memory = RequestMemory(MIB)
-    request = InFlight(1)
-    for _ in range(32):
-        memory.grow(request, MIB)
-
-    memory.release(request)
-    assert memory.held == 0
-
-
 @given(
     st.lists(
         st.tuples(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from endpoint import calls_tools, replies, streams
+from endpoint import calls_tools, replies
 from openai_service import Served, events
 from service import Http
 
@@ -129,26 +129,6 @@ def test_images_and_formats_reach_the_model(serve: Callable[..., Served]) -> Non
         "image_url": {"url": url, "detail": "low"},
     }
     assert body["response_format"]["json_schema"] == {"name": "port", "schema": schema}
-
-
-def test_broken_stream_raises_in_the_sdk(serve: Callable[..., Served]) -> None:
-    """An error ends the events; nothing is stored (specification.md#responses-stream)."""
-    served = serve(streams(["At 9:40. ", "From"], is_complete=False))
-
-    with pytest.raises(openai.APIError):
-        list(served.client.responses.create(model="memory", input=QUESTION, stream=True))
-
-    assert len(events(served.context)) == 1
-
-
-def test_quotes_answer_without_a_model(http: Http) -> None:
-    """As in chat completions (specification.md#completions-quotes)."""
-    http.remember("When does the ferry to Elba leave?", "At 9:40 from pier 3.")
-
-    answer = http.post(PATH, {"input": QUESTION}).json()
-
-    assert "At 9:40 from pier 3." in answer["output"][0]["content"][0]["text"]
-    assert answer["model"] == "memory-quotes"
 
 
 def test_what_is_not_supported_is_rejected(shared: Http) -> None:

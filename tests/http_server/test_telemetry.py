@@ -18,8 +18,6 @@ from starlette.testclient import TestClient
 from remembrancer.context import Context
 from remembrancer.server.app import make_app
 
-PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-
 
 @dataclass
 class Collector:
@@ -95,56 +93,6 @@ def collector() -> Iterator[Collector]:
 def attributes(span: Any) -> dict[str, Any]:
     """Return the attributes of a span."""
     return {part.key: part.value.string_value or part.value.int_value for part in span.attributes}
-
-
-def test_each_request_is_a_span_named_by_its_route(context: Context, collector: Collector) -> None:
-    with serving_to(context, collector) as http:
-        answer = http.get("/api/v7/event/e_none")
-        http.post("/api/v7/remember", {"query": "Where is the saw?", "response": "In the shed."})
-
-    first, second = collector.spans
-    assert (first.name, second.name) == ("GET /api/v7/event/{event_id}", "POST /api/v7/remember")
-    assert attributes(first) == {
-        "http.request.method": "GET",
-        "http.route": "/api/v7/event/{event_id}",
-        "http.response.status_code": 404,
-        "remembrancer.request_id": answer.headers["x-request-id"],
-    }
-    assert first.kind == 2  # SPAN_KIND_SERVER
-    assert second.end_time_unix_nano > second.start_time_unix_nano
-    assert collector.resources[0]["service.name"] == "remembrancer"
-
-
-def test_trace_of_the_caller_is_continued(context: Context, collector: Collector) -> None:
-    with serving_to(context, collector) as http:
-        http.get("/healthz", headers={"traceparent": PARENT})
-        http.get("/healthz", headers={"traceparent": "00-not-a-trace"})
-
-    followed, own = collector.spans
-    assert followed.trace_id.hex() == "4bf92f3577b34da6a3ce929d0e0e4736"
-    assert followed.parent_span_id.hex() == "00f067aa0ba902b7"
-    assert own.parent_span_id == b""
-
-
-def test_metrics_of_the_service_are_exported(context: Context, collector: Collector) -> None:
-    with serving_to(context, collector) as http:
-        http.get("/healthz")
-        http.get("/healthz")
-        listed = {line.split(" ")[2] for line in http.get("/metrics").text.splitlines()
-                  if line.startswith("# TYPE")}  # fmt: skip
-
-    requests = collector.metrics["remembrancer_requests_total"].sum.data_points
-    counts = {
-        part.value.string_value: point.as_double
-        for point in requests
-        for part in point.attributes
-        if part.key == "route"
-    }
-    assert counts["/healthz"] == 2
-    exported = {name.removesuffix("_total").removesuffix("_count").removesuffix("_sum")
-                for name in collector.metrics}  # fmt: skip
-    assert exported >= {"remembrancer_requests_in_flight", "remembrancer_request_seconds"}
-    assert exported <= {name.removesuffix("_total") for name in listed}
 
 
 def test_nothing_of_memory_users_and_keys_is_exported(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from integrations.agent import PROMPT, RECORDED, Agent, context, denial
+from integrations.agent import PROMPT, Agent, context, denial
 from service import Http, new_key
 
 from remembrancer.context import Context
@@ -53,47 +53,6 @@ def test_codex_needs_a_grant_for_system_files(codex: Agent, owner: Http) -> None
     assert [entry["result"] for entry in trail if entry["kind"] == "log"] == ["Bash: done"]
 
 
-def test_codex_transcript_is_read(codex: Agent, owner: Http) -> None:
-    codex.trigger("UserPromptSubmit")
-    codex.trigger("PreCompact", transcript_path=str(RECORDED / "codex" / "transcript.jsonl"))
-
-    assert [hit["response"] for hit in owner.memory(PROMPT)["hits"]] == ["It leaves at noon."]
-
-
-def test_codex_tool_results_need_no_ref(codex: Agent, owner: Http) -> None:
-    """A value from a tool of the turn is not from memory (specification.md#look-when)."""
-    owner.remember("When does the ferry to Elba leave?", "At 9:40 from Piombino.")
-    transcript = str(RECORDED / "codex" / "transcript.jsonl")  # a tool returned 23:59
-
-    codex.trigger("UserPromptSubmit")
-    stop = codex.trigger(
-        "Stop", last_assistant_message="The ferry leaves at 23:59.", transcript_path=transcript
-    )
-
-    assert stop == {}
-
-
-def test_cursor_tool_results_are_collected_during_the_turn(cursor: Agent, owner: Http) -> None:
-    """Cursor has no transcript; `recall` is a tool there (specification.md#look-hooks)."""
-    event_id = owner.remember("When does the ferry leave?", "At 9:40.", session_id="x")["event_id"]
-    recalled = (
-        "<<memory-data 0123456789abcdef>>\n"
-        f"[event {event_id}] 2026-03-01T09:00:00Z\nuser: When does the ferry leave?\n"
-        "answer: At 9:40.\n<<end memory-data 0123456789abcdef>>"
-    )
-
-    answers = []
-    for text in ("The ferry leaves at 9:50.", "The bus leaves at 10:05."):
-        cursor.trigger("beforeSubmitPrompt")
-        cursor.trigger("postToolUse", tool_name="recall", tool_output=recalled)
-        cursor.trigger("postToolUse", tool_output='{"stdout": "bus 10:05"}')
-        cursor.trigger("afterAgentResponse", text=text)
-        answers.append(cursor.trigger("stop"))
-
-    assert "9:50" in answers[0]["followup_message"]
-    assert answers[1] == {}
-
-
 def test_cursor_session(cursor: Agent, owner: Http) -> None:
     event_id = owner.remember(
         "When does the ferry to Elba leave?", "At 9:40 from Piombino.", session_id="x"
@@ -134,15 +93,3 @@ def test_cursor_needs_a_grant_for_system_files(cursor: Agent, owner: Http) -> No
     assert after_grant == {}
     trail = owner.get("/api/v7/sysperm/audit").json()["entries"]
     assert [entry["result"] for entry in trail if entry["kind"] == "log"] == ["Shell: done"]
-
-
-def test_interrupted_cursor_turn_is_saved(cursor: Agent, owner: Http) -> None:
-    for cursor.session in ("aborted", "error"):
-        cursor.trigger("beforeSubmitPrompt")
-        cursor.trigger("afterAgentResponse", text=f"It leaves 5 km from here ({cursor.session})")
-        assert cursor.trigger("stop", status=cursor.session) == {}
-
-    assert {hit["response"] for hit in owner.memory(PROMPT)["hits"]} == {
-        "It leaves 5 km from here (aborted)",
-        "It leaves 5 km from here (error)",
-    }

@@ -312,24 +312,7 @@ def test_home_of_root_needs_a_grant_except_agent_folders() -> None:
     assert paths(f"cat {root}/.claude/settings.json", home=root) == []
 
 
-def test_paths_of_a_patch() -> None:
-    patch = (
-        "*** Begin Patch\n*** Update File: src/a.py\n*** Delete File: /etc/aa\n"
-        "*** Move to: /etc/bb\n*** End Patch"
-    )
-
-    assert paths(patch, tool="apply_patch") == [("/etc/aa", "delete"), ("/etc/bb", "write")]
-
-
 def test_too_many_system_files_in_one_call_are_denied(agent: Agent) -> None:
     arguments = {"command": "touch " + " ".join(f"/etc/a{n}" for n in range(30))}
 
     assert "more than 20 system files" in denial(agent.trigger("PreToolUse", tool_input=arguments))
-
-
-def test_any_command_can_be_parsed() -> None:
-    short = ["'", '"', "$(", "`", "a\\", "<<", "<<EOF", "((", ")))", ">", "\0"]
-    long = ["🜁" * 5000, "a" * 200_000, "{a,b}" * 200, "ls " + "{a,b}" * 200, "<<a\n" * 20_000]
-
-    for command in (*short, *long, "bash -c '" * 9):
-        assert paths(command) == [], command[:40]

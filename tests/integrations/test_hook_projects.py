@@ -43,23 +43,6 @@ def test_the_address_of_the_remote_is_the_name(tmp_path: Path, remote: str) -> N
     assert project_name(str(root / "src"), "", "/root") == "github.com/acme/orchard"
 
 
-def test_worktrees_share_the_name_and_other_folders_have_their_path(tmp_path: Path) -> None:
-    """The home folder is no project."""
-    root = repository(tmp_path / "a", "git@host:x/y.git")
-    git(root, "commit", "-q", "--allow-empty", "-m", "first")
-    git(root, "worktree", "add", "-q", str(tmp_path / "b"))
-    local = repository(tmp_path / "local")
-    plain = tmp_path / "home" / "notes"
-    plain.mkdir(parents=True)
-    home = str(tmp_path / "home")
-
-    assert project_name(str(tmp_path / "b"), "", home) == "host/x/y"
-    assert project_name(str(local), "", home) == str(local)
-    assert project_name(str(plain), str(plain), home) == str(plain)
-    assert project_name("/", str(local), home) == str(local)
-    assert project_name(home, home, home) == project_name("/", "/", home) == ""
-
-
 def test_another_project_is_named_and_its_wishes_stay_there(
     agent: Agent, owner: Http, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from integrations.agent import Agent, context
+from integrations.agent import Agent
 from service import Http, new_key
 
 from remembrancer.context import Context
@@ -92,19 +92,6 @@ def test_damaged_state_file_is_renamed_and_not_deleted(
     assert Path(f"{file}.unreadable").read_text("utf-8") == '{"queue": ['
 
 
-def test_invalid_event_gets_no_answer(home: Path, dead_url: str) -> None:
-    for text in (
-        "",
-        "{",
-        "[]",
-        "null",
-        '{"hook_event_name": 5}',
-        '{"hook_event_name": "Stop", "session_id": 7}',
-        '{"a":"\\ud800"}',
-    ):
-        assert Agent(home, dead_url, "sk_0").send(text) == {}
-
-
 def test_session_id_cannot_escape_the_state_folder(home: Path, dead_url: str) -> None:
     offline = Agent(home, dead_url, "sk_0")
     for offline.session in ("../../x", "a/b", "", "\n", "é" * 300):
@@ -112,12 +99,3 @@ def test_session_id_cannot_escape_the_state_folder(home: Path, dead_url: str) ->
 
     files = [path for path in home.rglob("*") if path.is_file()]
     assert {path.parent for path in files} == {home / ".local/state/remembrancer/hooks"}
-
-
-def test_command_of_the_agent_is_not_a_prompt(agent: Agent) -> None:
-    assert agent.trigger("UserPromptSubmit", prompt="/compact") == {}
-    assert (
-        context(agent.trigger("Stop", last_assistant_message="Compacted.", transcript_path=None))
-        == ""
-    )
-    assert agent.queued_requests() == []

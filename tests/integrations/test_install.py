@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import shutil
-import subprocess
-import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from command import Cli
-from integrations.agent import Agent, context
-from service import new_key
 
 from remembrancer.cli.install import plan
-from remembrancer.context import Context
 from remembrancer.install.agents import AGENTS, plan_changes
 from remembrancer.install.file_changes import Change, ConfigUnreadable, FileChanged, write
 from remembrancer.install.json_text import EditableJson
-from remembrancer.install.options import InstallOptions, folder, hook_command
+from remembrancer.install.options import InstallOptions, folder
 from remembrancer.settings import SettingInvalid
 
 URL = "http://127.0.0.1:8460"
@@ -197,17 +191,12 @@ def test_binary_file_is_not_changed(home: Path) -> None:
         plan_changes("codex", install_options(home))
 
 
-def test_older_setup_is_replaced(home: Path) -> None:
-    write(plan_changes("claude-code", install_options(home)))
-    settings = home / ".claude" / "settings.json"
-    settings.write_text(settings.read_text("utf-8").replace(sys.executable, "python3.9"), "utf-8")
+def test_choice_of_the_gate_is_in_the_commands_of_hooks(home: Path) -> None:
+    write(plan_changes("claude-code", replace(install_options(home), gate="all")))
 
-    write(plan_changes("claude-code", install_options(home)))
-
-    stop = json.loads(settings.read_text("utf-8"))["hooks"]["Stop"]
-    assert [hook["command"] for group in stop for hook in group["hooks"]] == [
-        hook_command("claude-code", install_options(home))
-    ]
+    settings = json.loads((home / ".claude" / "settings.json").read_text("utf-8"))
+    handler = settings["hooks"]["PreToolUse"][0]["hooks"][0]
+    assert handler["command"].endswith(" claude-code --gate=all")
 
 
 def test_symbolic_links_and_modes_are_preserved(home: Path) -> None:
@@ -293,84 +282,6 @@ def test_no_file_contains_a_key(home: Path, agent: str, monkeypatch: pytest.Monk
     assert "sk_secret" not in "".join(files_in(home).values())
 
 
-def test_configuration_folder_of_the_user_is_respected(home: Path) -> None:
-    """XDG_CONFIG_HOME."""
-    options = InstallOptions(
-        home=home, is_project=False, url=URL, remove=False, config_home=home / "settings"
-    )
-
-    write(plan_changes("zed", options))
-
-    assert list(files_in(home)) == ["settings/zed/settings.json"]
-
-
-def test_address_is_escaped(home: Path) -> None:
-    write(
-        plan_changes(
-            "codex", InstallOptions(home=home, is_project=False, url='http://x/"\\', remove=False)
-        )
-    )
-
-    config = tomllib.loads((home / ".codex" / "config.toml").read_text("utf-8"))
-    assert config["mcp_servers"]["remembrancer"]["args"][-1] == 'http://x/"\\'
-
-
-def start_pack(command: str, home: Path, **environment: str) -> str:
-    """Return what a hook adds to a new session, run as an agent runs its command line."""
-    event = {"hook_event_name": "SessionStart", "session_id": "s1", "cwd": str(home)}
-    process = subprocess.run(
-        ["sh", "-c", command],
-        input=json.dumps(event | {"source": "startup"}),
-        env={"HOME": str(home), "PATH": os.environ["PATH"], **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return context(json.loads(process.stdout))
-
-
-def session_command(hooks: Path) -> str:
-    """Return the command line of SessionStart in a file of hooks."""
-    groups = json.loads(hooks.read_text("utf-8"))["hooks"]["SessionStart"]
-    return str(groups[0]["hooks"][0]["command"])
-
-
-def test_installed_hooks_run(home: Path, service_url: str, context: Context) -> None:
-    options = InstallOptions(home=home, is_project=False, url=service_url, remove=False)
-    write(plan_changes("claude-code", options))
-
-    command = session_command(home / ".claude" / "settings.json")
-    text = start_pack(command, home, REMEMBRANCER_KEY=new_key(context))
-
-    assert "constitution" in text
-
-
-def test_plugin_runs_from_a_copy(home: Path, service_url: str, context: Context) -> None:
-    """Claude Code installs a plugin as a copy of its folder, with the files that links name."""
-    plugin = home / "cache" / "remembrancer"
-    shutil.copytree(folder() / "claude-code", plugin)
-
-    text = start_pack(
-        session_command(plugin / "hooks" / "hooks.json"),
-        home,
-        CLAUDE_PLUGIN_ROOT=str(plugin),
-        REMEMBRANCER_KEY=new_key(context),
-        REMEMBRANCER_URL=service_url,
-    )
-
-    assert "constitution" in text
-
-
-def test_links_of_the_plugin_stay_within_the_repository() -> None:
-    """Others are not copied with the plugin, or lead nowhere in another clone."""
-    links = [path for path in (folder() / "claude-code").rglob("*") if path.is_symlink()]
-
-    assert links
-    for link in links:
-        assert not link.readlink().is_absolute()
-        assert link.resolve(strict=True).is_relative_to(folder().parent.resolve())
-
-
 def test_plugin_is_complete_and_equals_the_installation(home: Path) -> None:
     """Plugin and installation have the same hooks, tools and skill."""
     plugin = folder() / "claude-code"
@@ -405,24 +316,3 @@ def _bare(hooks: dict[str, Any]) -> list[Any]:
         for event, groups in hooks.items()
         for group in groups
     ]
-
-
-def test_program_needs_only_the_standard_library(home: Path, dead_url: str) -> None:
-    """The hook runs with only the standard library on its path."""
-    message = Agent(home, dead_url, "sk_0").trigger("SessionStart")
-
-    assert context(message) == ""
-    assert "does not answer" in message["systemMessage"]
-
-
-def test_tools_are_chosen_at_the_installation(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few by default; a name that no tool has is refused (specification.md#mcp-choice)."""
-    monkeypatch.setenv("HOME", str(home))
-
-    few, _ = plan("gemini-cli", "user", None, remove=False)
-    more, _ = plan("claude-code", "user", None, remove=False, tools="recall,vote")
-    with pytest.raises(SettingInvalid, match="there is no tool 'votes'"):
-        plan("codex", "user", None, remove=False, tools="votes")
-
-    assert '"memory"' in str(few[0].after)
-    assert any("/mcp?client=hooks&tools=recall,vote" in str(change.after) for change in more)

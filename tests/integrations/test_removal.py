@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command import Cli
 from integrations.agent import Agent
 from integrations.test_install import files_in
-
-Setup = Callable[[str], None]
 
 
 @pytest.fixture
@@ -76,18 +73,6 @@ def test_removal_deletes_settings_state_and_key(
     assert not (home / ".local" / "state" / "remembrancer").exists()
 
 
-def test_installation_names_the_missing_key_and_removal_leaves_no_folder(
-    cli: Cli, home: Path
-) -> None:
-    installed = cli("install", "zed", "--yes")
-    key_file = write_key_file(home, "zed.key")
-    cli("install", "zed", "--remove", "--yes")
-
-    assert str(key_file) in installed.stderr
-    assert not (home / ".config" / "remembrancer").exists()
-    assert home.exists()
-
-
 def test_removal_asks_before_it_deletes_queued_turns(cli: Cli, home: Path, dead_url: str) -> None:
     cli("install", "claude-code", "--yes")
     agent = Agent(home, dead_url, "sk_0")
@@ -119,18 +104,6 @@ def test_keys_and_state_of_other_agents_stay(
     [state] = [name for name in left if name.startswith(".local/state/remembrancer/hooks/")]
     assert "/claude-code-" in state
     assert {**left, state: ""} == {**login, str(kept.relative_to(home)): "sk_0", state: ""}
-
-
-def test_removal_and_doctor_leave_an_agent_that_is_not_configured(cli: Cli, home: Path) -> None:
-    """Its key may belong to a plugin; its files need not be readable."""
-    key_file = write_key_file(home, "codex.key")
-    (home / ".claude.json").write_text("{", "utf-8")
-
-    process = cli("install", "codex", "--remove", "--yes")
-
-    assert "up to date" in process.stderr
-    assert key_file.exists()
-    assert [row for row in cli.table("doctor") if row["part"].startswith("agent")] == []
 
 
 def test_doctor_reports_a_missing_key_and_hooks_that_codex_does_not_trust(

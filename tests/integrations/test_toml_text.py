@@ -43,15 +43,6 @@ def test_added_and_removed_table_leaves_the_same_bytes(path: Path, text: str) ->
     assert path.read_bytes() == text.encode()
 
 
-def test_new_file_disappears(path: Path) -> None:
-    write([toml_change(path, NAMES, BODY)])
-    assert path.exists()
-
-    write([toml_change(path, NAMES, None)])
-
-    assert not path.exists()
-
-
 def test_tables_that_codex_adds_survive_the_removal(path: Path) -> None:
     """Codex appends the trust in a folder and in hooks behind the last table."""
 
@@ -70,29 +61,6 @@ def test_tables_that_codex_adds_survive_the_removal(path: Path) -> None:
 
         kept = f"\n[hooks.state]\n{others}" if others else ""
         assert path.read_text("utf-8") == f"a = 1\n{project}{kept}"
-
-
-def test_section_of_an_earlier_release_is_replaced_and_removed(path: Path) -> None:
-    """It had an end mark, and programs put their tables before it."""
-    section = '# remembrancer: begin\n[servers.ours]\nurl = "x"\n'
-    path.write_text(f"a = 1\n\n{section}\n[b]\nc = 2\n# remembrancer: end\n", "utf-8")
-
-    write([toml_change(path, NAMES, BODY)])
-    installed = tomllib.loads(path.read_text("utf-8"))
-    write([toml_change(path, NAMES, None)])
-
-    assert installed["servers"]["ours"] == tomllib.loads(BODY)
-    assert path.read_text("utf-8") == "a = 1\n\n[b]\nc = 2\n"
-
-
-def test_settings_within_our_table_survive_an_update(path: Path) -> None:
-    write([toml_change(path, NAMES, BODY)])
-    path.write_text(path.read_text("utf-8") + "\n[servers.ours.tools.a]\nb = 1\n", "utf-8")
-
-    write([toml_change(path, NAMES, BODY.replace("python", "python3"))])
-
-    ours = tomllib.loads(path.read_text("utf-8"))["servers"]["ours"]
-    assert (ours["command"], ours["tools"]) == ("python3", {"a": {"b": 1}})
 
 
 def test_file_that_cannot_be_edited_is_refused(path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -52,29 +51,6 @@ def test_added_and_removed_entry_leaves_the_same_bytes(path: Path, text: str) ->
     }
     assert again.before == again.after
     assert path.read_bytes() == text.encode()
-
-
-def test_new_file_disappears(path: Path) -> None:
-    write([yaml_change(path, NAMES, ENTRY)])
-    installed = yaml.safe_load(path.read_bytes())
-    write([yaml_change(path, NAMES, None)])
-
-    assert installed == {"extensions": {"ours": ENTRY}}
-    assert not path.exists()
-
-
-def test_entry_that_goose_wrote_again_is_replaced_or_removed(path: Path) -> None:
-    """Goose drops comments, sorts keys and indents lists; the last entry leaves a mapping."""
-    older = {"enabled": False}
-    other: dict[str, Any] = {"other": {}}
-    for extensions, entry, expected in (
-        ({"other": {}, "ours": older}, ENTRY, {"ours": ENTRY, **other}),
-        ({"ours": ENTRY, "other": {}}, None, other),
-        ({"ours": ENTRY}, None, {}),
-    ):
-        path.write_text(yaml.safe_dump({"extensions": extensions, "z": 1}), "utf-8")
-        write([yaml_change(path, NAMES, entry)])
-        assert yaml.safe_load(path.read_bytes()) == {"extensions": expected, "z": 1}
 
 
 def test_file_that_cannot_be_edited_is_refused(path: Path) -> None:

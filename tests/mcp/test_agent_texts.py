@@ -25,7 +25,6 @@ from remembrancer.client.tools import (
 )
 from remembrancer.http.agent_instructions import files
 from remembrancer.permissions.teams import create_team
-from remembrancer.protocol.constitution import compact_text
 from remembrancer.protocol.search import MemoryAnswer
 from remembrancer.protocol.teams import TeamCreate
 
@@ -82,16 +81,6 @@ def test_few_tools_are_short_and_their_arguments_are_those_of_all() -> None:
         chosen_tools("votes", beside_hooks=False)
 
 
-def test_skill_contains_the_rules_and_tools_beside_hooks() -> None:
-    """The skill comes with hooks, which search, store and check."""
-    skill = files()["integrations/claude-code/skills/memory/SKILL.md"]
-
-    assert skill.startswith("---\nname: memory\ndescription: ")
-    assert compact_text("REM", "hooks") in skill
-    few = chosen_tools("memory", beside_hooks=True)
-    assert all(f"`{tool.name}`: {tool.description}" in skill for tool in few)
-
-
 @pytest.mark.parametrize(
     ("query", "names"),
     [
@@ -128,14 +117,6 @@ def test_unknown_tool_in_the_address_is_refused(http: Http) -> None:
     assert "there is no tool 'votes'" in answer.json()["detail"]
 
 
-def test_unknown_tool_fails_before_any_request() -> None:
-    with (
-        Client("http://127.0.0.1:9", "sk_0") as client,
-        pytest.raises(ToolArgumentsError, match="there is no tool 'drop'"),
-    ):
-        call_tool(client, "drop", {})
-
-
 def test_agents_work_in_teams(http: Http, app: Starlette) -> None:
     """`team` and `teams` are arguments of tools (specification.md#team-request)."""
     create_team(http.context, caller_for(http.context), TeamCreate(name="Garden"))
@@ -153,23 +134,3 @@ def test_agents_work_in_teams(http: Http, app: Starlette) -> None:
     assert own.hits == []
     assert [hit.memory and hit.memory.team for hit in together.hits] == ["Garden"]
     assert ", team Garden" in recalled_text(together)
-
-
-def test_agents_say_who_a_turn_comes_from_and_ask_for_trust(http: Http, app: Starlette) -> None:
-    """`source` and `min_trust` are arguments of tools (specification.md#source-of-text)."""
-    turn = {"query": "What says the rake's page?", "response": "It costs 9 euros."}
-    both = {"query": "user", "response": "tool"}
-
-    with serving(app) as port, Client(f"http://127.0.0.1:{port}", str(http.key)) as client:
-        call_tool(client, "remember", {**turn, "source": both})
-        call_tool(client, "remember", {**turn, "query": "The rake again", "source": "file"})
-        every, trusted = (
-            call_tool(client, "recall", {"query_text": "rake page costs", **more})
-            for more in ({}, {"min_trust": "tool"})
-        )
-
-    assert isinstance(every, MemoryAnswer)
-    assert isinstance(trusted, MemoryAnswer)
-    assert len(every.hits) == 2
-    assert [hit.source.model_dump() for hit in trusted.hits] == [both]
-    assert "answer (tool): It costs 9 euros." in recalled_text(trusted)

@@ -67,33 +67,3 @@ def test_null_for_an_optional_argument_means_absent(context: Context, app: Starl
             assert null == call(client, key, tool, absent), said
             assert null[0] is (said in NEEDED), said
             assert {"type": "null"} in tool.input_schema["properties"][name]["anyOf"], said
-
-
-def test_null_for_a_required_argument_is_an_error(context: Context, app: Starlette) -> None:
-    """A required argument must have a value (specification.md#api-null-is-absent)."""
-    key = new_key(context)
-
-    with TestClient(app, base_url="http://127.0.0.1:8460") as client:
-        answers = {
-            (tool.name, name): call(client, key, tool, {**example(tool), name: None})
-            for tool in TOOLS
-            for name in tool.required
-        }
-
-    assert [names for names, (failed, _) in answers.items() if not failed] == []
-
-
-def test_word_for_nothing_stores_nothing(context: Context, app: Starlette) -> None:
-    """The receipt says so (specification.md#remember-empty-parts)."""
-    key = new_key(context)
-    remember = next(tool for tool in TOOLS if tool.name == "remember")
-    turn = {"query": "When?", "response": "At nine.", "critical": "None.", "l1_summary": "n/a"}
-
-    with TestClient(app, base_url="http://127.0.0.1:8460") as client:
-        stored = call(client, key, remember, turn)
-        nothing = call(client, key, remember, {"critical": "none"})
-
-    assert (stored[0], nothing[0]) == (False, True)
-    assert "the request is empty" in nothing[1][0]["text"]
-    facts = context.store.read(lambda tx: tx.all("select text from facts"))
-    assert facts == []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
 import sys
 from typing import Any
 
@@ -63,40 +61,3 @@ def test_unreachable_service_is_reported_in_the_result() -> None:
 
     assert result.is_error
     assert "No service answers at" in result.content[0].text
-
-
-def test_command_imports_nothing_slow() -> None:
-    """An agent that waits for its tools waits for this program."""
-    program = (
-        "import sys; sys.argv = ['remembrancer', 'mcp', '--url', 'http://127.0.0.1:9'];"
-        "from remembrancer.__main__ import main; main();"
-        "slow = {'mcp', 'pydantic', 'typer', 'numpy', 'starlette', 'asyncio'};"
-        "print(sorted(slow & set(sys.modules)))"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", program],
-        input='{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}\n',
-        env={"REMEMBRANCER_KEY": "sk_0"},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-
-    answer, modules = process.stdout.splitlines()
-    assert json.loads(answer)["result"]["serverInfo"]["name"] == "remembrancer"
-    assert modules == "[]"
-
-
-def test_missing_key_error_names_the_setting() -> None:
-    process = subprocess.run(
-        [sys.executable, "-m", "remembrancer", "mcp"],
-        capture_output=True,
-        text=True,
-        env={},
-        check=False,
-        timeout=60,
-    )
-
-    assert process.returncode == 2
-    assert "Set REMEMBRANCER_KEY" in process.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
 
 import pytest
 from memory.asking import Memory
@@ -17,24 +16,6 @@ from remembrancer.memory.history.activity import (
     review_search,
     turns_by_day,
 )
-from remembrancer.memory.history.forget import forget
-from remembrancer.protocol.forget import Forget
-from remembrancer.testing import FrozenClock
-
-DAY_MS = 86_400_000
-
-
-def clock_of(memory: Memory) -> FrozenClock:
-    """Return the clock of the memory."""
-    assert isinstance(memory.context.clock, FrozenClock)
-    return memory.context.clock
-
-
-def test_forgotten_users_are_not_listed(memory: Memory) -> None:
-    memory.tell("q", "r")
-    forget(memory.context, memory.caller, Forget(user_id="ada", confirm="ada"))
-
-    assert active_users(memory.context, memory.caller) == []
 
 
 def test_pinned_key_sees_its_own_user_alone(memory: Memory) -> None:
@@ -47,34 +28,6 @@ def test_pinned_key_sees_its_own_user_alone(memory: Memory) -> None:
         list_searches(memory.context, caller, user_id="ada")
     with pytest.raises(PinnedToOtherUser):
         turns_by_day(memory.context, caller, "ada")
-
-
-def test_turns_are_counted_by_the_day_they_belong_to(memory: Memory) -> None:
-    for n, day in enumerate(("2025-03-01", "2025-03-01", "1969-12-31", "2025-06-09")):
-        memory.tell(f"q{n}", f"r{n}", occurred_at=f"{day}T10:00:00Z")
-    memory.of("bob").tell("q", "r", occurred_at="2024-01-01T10:00:00Z")
-
-    counts = turns_by_day(memory.context, memory.caller, "ada")
-
-    assert counts[date(2025, 3, 1)] == 2
-    assert sum(counts.values()) == 4
-
-
-def test_searches_are_paged_without_gaps_and_end_after_thirty_days(memory: Memory) -> None:
-    memory.ask("long ago", interact=True, session_id="old")
-    clock_of(memory).advance(31 * DAY_MS)
-    for n in range(5):
-        memory.ask(f"q{n}", interact=True, session_id=f"s{n}")
-        clock_of(memory).advance(1000)
-    names: list[str] = []
-    behind = None
-    while True:
-        searches, behind = list_searches(memory.context, memory.caller, behind=behind, most=2)
-        names += [one.session_id for one in searches]
-        if behind is None:
-            break
-
-    assert names == ["s4", "s3", "s2", "s1", "s0"]
 
 
 def test_search_records_what_it_gave(memory: Memory) -> None:

@@ -19,9 +19,7 @@ from remembrancer.context import Context
 from remembrancer.memory.history.forget import erase_event, forget
 from remembrancer.memory.maintenance import Maintenance
 from remembrancer.memory.recall import postgresql
-from remembrancer.memory.recall.recall import recall
 from remembrancer.protocol.forget import Forget
-from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import Settings
 
 Opening = Callable[..., Memory]
@@ -157,39 +155,6 @@ def test_new_turn_of_another_server_is_found(memory: Memory, opening: Opening) -
     assert is_by_database(memory)
 
 
-def test_recent_turns_follow_earlier_turns_of_their_session(
-    memory: Memory, opening: Opening
-) -> None:
-    other = opening()
-    for n in range(6):
-        other.tell(
-            f"Ada: What of the lighthouse, number {n}?",
-            f"Bob: Keeper {n} paints it like the ferry.",
-            session_id="trip",
-        )
-    in_memory = opening(database_search_events=0)
-    for text in (
-        "Which ferry has the colour of the lighthouse?",
-        "Who keeps the lighthouse?",
-        "tickets",
-        "number 3",
-    ):
-        assert memory.ask(text) == in_memory.ask(text), text
-        assert is_by_database(memory), text
-
-
-def test_best_candidates_are_ranked_when_there_are_too_many(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = memory.hit_ids("Who keeps the tickets in the blue folder?")
-    monkeypatch.setattr(postgresql, "CLOSER", 1)
-
-    few = memory.hit_ids("Who keeps the tickets in the blue folder?")
-
-    assert few[0] == expected[0]
-    assert len(few) < len(expected)
-
-
 def test_turn_erased_by_another_server_is_not_found(opening: Opening) -> None:
     memory, other = opening(), opening()
     tickets = store_turns(memory)[3]
@@ -200,22 +165,6 @@ def test_turn_erased_by_another_server_is_not_found(opening: Opening) -> None:
     assert before[0] == tickets
     assert tickets not in memory.hit_ids("Who keeps the tickets in the blue folder?")
     assert memory.ask("tickets", focus_words=["Caroline"]).focus_missing == ["Caroline"]
-
-
-def test_statistics_after_erasure_equal_those_of_a_rebuilt_index(opening: Opening) -> None:
-    memory = opening()
-    events = store_turns(memory)
-    settle(memory)
-    erase_event(memory.context, memory.caller, events[3])
-    forget(memory.context, memory.caller, Forget(user_id="ada", session_id="home"))
-    [left], terms = table_rows(memory, "search_spaces"), table_rows(memory, "search_terms")
-    tables = ("search_spaces", "search_words", "search_terms")
-    memory.context.store.write(lambda tx: [tx.run(f"delete from {table}") for table in tables])
-    settle(memory)
-    [again] = table_rows(memory, "search_spaces")
-
-    assert table_rows(memory, "search_terms") == terms
-    assert (left.events, left.parts, left.words) == (again.events, again.parts, again.words)
 
 
 def test_terms_of_erased_turns_are_removed(opening: Opening) -> None:
@@ -271,41 +220,12 @@ def test_another_embedder_rebuilds_the_search_tables(opening: Opening) -> None:
     assert is_by_database(cold)
 
 
-def test_re_embedded_event_is_indexed_again(opening: Opening) -> None:
-    memory, foreign = opening(), opening(embedder=testing.HashEmbedder())
-    store_turns(memory, more=3)
-    new = foreign.tell("The puppy", "sleeps")  # its vectors come from another embedder
-    postgresql.advance_index(memory.context)
-    settle(memory)
-
-    assert memory.ask("hound") == opening(database_search_events=0).ask("hound")
-    assert "dense" in [
-        why.signal
-        for hit in memory.ask("hound", top_k=50).hits
-        if hit.event_id == new
-        for why in hit.why
-    ]
-
-
 def test_requested_space_that_fits_is_loaded(memory: Memory) -> None:
     first = memory.ask("ferry")
     Maintenance(memory.context).load_requested()
 
     assert memory.ask("ferry") == first
     assert not is_by_database(memory)
-
-
-def test_space_that_does_not_fit_is_searched_without_loading(opening: Opening) -> None:
-    memory = opening(index_memory_bytes=1 << 20)
-    store_turns(memory)
-    settle(memory)
-    memory.context.store.write(
-        lambda tx: tx.run("update spaces set events_made = events_made + 4000")
-    )
-
-    assert memory.hit_ids("ferry")
-    assert not is_by_database(memory)  # the index is not requested
-    assert not memory.context.index_cache.holds(1, revision=0, end=1, within=0)
 
 
 def test_vector_index_keeps_the_answers_and_is_dropped_with_its_embedder(
@@ -330,17 +250,6 @@ def test_vector_index_keeps_the_answers_and_is_dropped_with_its_embedder(
     assert len(linked) == 1
     assert after == before
     assert memory.context.store.read(lambda tx: tx.all(indexes)) == []
-
-
-def test_read_only_search_writes_nothing(opening: Opening) -> None:
-    memory = opening()
-    store_turns(memory, more=1)
-    settle(memory)
-    rows = [table_rows(memory, table) for table in ("search_spaces", "search_words")]
-    query = MemoryQuery(query_text="ferry", user_id="ada", interact=False)
-    recall(memory.context, memory.caller, query)
-
-    assert [table_rows(memory, table) for table in ("search_spaces", "search_words")] == rows
 
 
 def test_search_without_pgvector_is_in_memory(opening: Opening) -> None:

@@ -44,49 +44,6 @@ def test_most_changes_are_linked_in_pairs_that_no_rule_was_chosen_on() -> None:
     assert coverage(held_out) >= HELD_OUT_COVERAGE_MIN
 
 
-@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "it", "ru", "zh"])
-def test_each_language_is_covered(language: str) -> None:
-    assert coverage([pair for pair in PAIRS if pair.source == language]) >= 0.85
-
-
-def test_statements_of_a_certain_change_share_a_key() -> None:
-    apart = [
-        pair
-        for pair in PAIRS
-        if is_linked(pair.older, pair.newer)
-        and change_keys(pair.older).isdisjoint(change_keys(pair.newer))
-    ]
-
-    assert apart == []
-
-
-def test_keys_are_few_and_short() -> None:
-    statements = {text for pair in PAIRS for text in (pair.older, pair.newer)}
-    long_fact = "The password of " + "very old " * 20 + "server is hunter2."
-
-    for statement in [*statements, long_fact]:
-        keys = change_keys(statement)
-        assert len(keys) <= 6
-        assert all(len(key) <= 64 for key in keys)
-    assert change_keys(long_fact)
-
-
-def test_of_a_long_text_only_the_beginning_is_read() -> None:
-    long_text = "Ada lives in Rome. " + "Words " * 200_000
-
-    assert change_keys("Ada lives in Rome.") <= change_keys(long_text)
-    assert is_linked(long_text, "Ada moved to Berlin.")
-    assert change_keys("word " * 200_000 + "Ada lives in Rome.") == frozenset()
-
-
-def test_keys_tell_subjects_and_attributes_apart() -> None:
-    rome = change_keys("Ada lives in Rome.")
-
-    assert rome & change_keys("Ada moved to Berlin.")
-    assert not rome & change_keys("Bo lives in Berlin.")
-    assert not rome & change_keys("The budget is 300 EUR.")
-
-
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_has_an_answer(older: str, newer: str) -> None:
     result = change(older, newer)
@@ -194,22 +151,3 @@ def test_a_value_that_may_hold_beside_the_older_one_is_a_hint() -> None:
 )
 def test_phrases_ask_for_an_earlier_state(query: str) -> None:
     assert names_history(query)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "Where does Ada live?",
-        "What should I do before the meeting?",
-        "Have I ever worked with restaurant data before?",
-        "When is my first meeting?",
-        "Wo wohnt Ada?",
-        "Que dois-je faire avant de partir ?",
-        "¿Qué debo hacer antes de salir?",
-        "Cosa devo fare prima di partire?",
-        "Где живёт Ада?",
-        "现在的预算是多少？",
-    ],
-)
-def test_other_questions_are_not(query: str) -> None:
-    assert not names_history(query)

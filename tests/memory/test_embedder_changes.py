@@ -16,7 +16,7 @@ from service import rows
 from remembrancer import status, testing
 from remembrancer.context import Context, assemble
 from remembrancer.memory.maintenance import BATCH, Maintenance
-from remembrancer.search import EmbedderUnavailable, SymmetricEmbedder, open_embedder
+from remembrancer.search import EmbedderUnavailable, open_embedder
 from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.server.run import change_embedder
 from remembrancer.settings import Settings
@@ -165,22 +165,6 @@ def test_maintenance_goes_on_while_the_embedder_is_down(folder: Path) -> None:
         assert (before, rows(memory.context)["events"]) == (1, 0)
 
 
-def test_query_is_embedded_outside_the_transaction_of_its_search(folder: Path) -> None:
-    """A turn that is stored meanwhile is found, so the search reads after it has the vector."""
-    embedder = Far()
-    embedder.encode(["ready"])
-    with opened(folder, embedder=embedder) as memory:
-        memory.tell("When does the ferry leave?", "At noon.")
-
-        def store_another() -> None:
-            embedder.during = lambda: None
-            memory.tell("What is he called?", "The hound is called Argos.")
-
-        embedder.during = store_another
-
-        assert means_it(memory)
-
-
 @pytest.mark.parametrize("new", [Concepts("concepts/2"), Wide("wide/1")])
 def test_change_on_a_running_server_leaves_no_gap_in_search(folder: Path, new: Concepts) -> None:
     with opened(folder, embedder=Concepts("concepts/1")) as memory:
@@ -207,19 +191,6 @@ def test_change_on_a_running_server_leaves_no_gap_in_search(folder: Path, new: C
         assert embedding(memory.context).pending == 0
         assert memory.context.layout.dimensions == new.dimensions
         assert means_it(memory)
-
-
-def test_turn_of_the_change_is_found_by_its_new_vector(folder: Path) -> None:
-    with opened(folder, embedder=Concepts("concepts/1")) as memory:
-        maintenance = Maintenance(memory.context)
-        memory.tell("When does the ferry leave?", "At noon.")
-        maintenance.change_embedder(Wide("wide/1"))
-        memory.context = maintenance.context
-        memory.tell("What is he called?", "The hound is called Argos.")
-
-        assert embedding(memory.context).pending == 1
-        assert means_it(memory)
-        assert [hit.response for hit in memory.ask("boat").hits][:1] == ["At noon."]
 
 
 def test_change_back_before_the_end_of_renewal_keeps_search_complete(folder: Path) -> None:
@@ -254,62 +225,6 @@ def test_turn_without_a_vector_yet_is_found_by_its_words_among_similar_ones(fold
         [hit] = [hit for hit in memory.ask(codes[0]).hits[:2] if hit.event_id == late]
         assert "dense" not in [one.signal for one in hit.why]
         assert memory.best(codes[9]).query == codes[9]
-
-
-@pytest.mark.parametrize("new", [Wide("wide/1"), NoEmbedder()])
-def test_lessons_are_served_for_an_error_while_the_embedder_changes(
-    folder: Path, new: SymmetricEmbedder
-) -> None:
-    lesson = {
-        "cube_topic": "JSON keys",
-        "cube_essence": "json.dumps refuses keys that are tuples.",
-        "cube_rules": "- MUST turn the keys into text before json.dumps.",
-        "cube_type": "warning",
-        "cube_publish": True,
-    }
-    work = {"error": "TypeError: keys must be str, int or None, not tuple", "tools": ["Bash"]}
-    with opened(folder, embedder=Concepts("concepts/1")) as memory:
-        memory.add(**lesson)
-        tell_all(memory, 3)
-        maintenance = Maintenance(memory.context)
-        maintenance.change_embedder(new)
-        while True:
-            memory.context = maintenance.context
-            answer = memory.ask("json.dumps refuses JSON keys that are tuples.", work=work)
-            assert [cube.topic for cube in answer.shared_cubes or ()] == ["JSON keys"]
-            if not maintenance.step():
-                break
-
-
-def test_two_embedders_give_a_vector_at_once_and_a_better_one_later(folder: Path) -> None:
-    settings = Settings(data=folder, embedder="none", embedder_at_once="none", durability="normal")
-    context = testing.context(folder, settings=settings)
-    context = context.with_embedder(Wide("slow/1"), Concepts("quick/1"))
-    memory = memory_in(context)
-    maintenance = Maintenance(context)
-    tell_all(memory, 3)
-
-    assert embedding(context).state == "pending"
-    assert embedding(context).pending == 3
-    assert means_it(memory)
-    while maintenance.step():
-        assert means_it(memory)
-    assert embedding(context).pending == 0
-    assert maintenance.context is context  # the quick one is served on, for new turns
-    memory.tell("What does she play?", "The violin.")
-    assert memory.best("fiddle").response == "The violin."
-    context.close()
-
-
-def test_reloaded_settings_change_the_embedder(folder: Path) -> None:
-    (folder / "remembrancer.toml").write_text('embedder = "multilingual"\n', "utf-8")
-    with opened(folder) as memory:
-        maintenance = Maintenance(memory.context)
-        change_embedder(maintenance)
-
-        assert maintenance.context.embedder.name.startswith("multilingual/")
-        assert maintenance.context.older is memory.context.embedder
-        assert maintenance.context.settings.embedder == "multilingual"
 
 
 @pytest.mark.parametrize("text", ['embedder = "magic"', "embedder = ", 'embeder = "none"'])

@@ -349,20 +349,6 @@ def test_identifiers_that_exist_elsewhere_or_with_other_content_are_refused(
         assert error.endswith("exists with different content")
 
 
-def test_existing_prompt_memory_file_and_vote_stay(
-    archive: Path, contents: Contents, context: Context, tmp_path: Path
-) -> None:
-    restore(context, caller_for(context), archive)
-    with_records("prompts.jsonl", lambda rows: rows[0].update(text="Other."))(contents)
-    with_records("memory_files.jsonl", lambda rows: rows[1].update(text="Other."))(contents)
-    result = restore(context, caller_for(context), written(tmp_path / "x.zip", contents))
-    again = members(exported(context, tmp_path / "again.zip"))
-
-    assert (result.stored, result.left) == (0, 2)
-    assert again["prompts.jsonl"] == members(archive)["prompts.jsonl"]
-    assert again["memory_files.jsonl"] == members(archive)["memory_files.jsonl"]
-
-
 def test_trust_and_secrets_of_a_file_are_not_believed(
     contents: Contents, context: Context, tmp_path: Path
 ) -> None:
@@ -397,17 +383,6 @@ def test_files_beyond_the_quota_are_refused(archive: Path, tmp_path: Path) -> No
         assert rows(context) == before
 
 
-def test_encrypted_members_are_refused(archive: Path, refusal: Refusal, tmp_path: Path) -> None:
-    content = bytearray(archive.read_bytes())
-    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        place = content.rfind(signature)  # of the manifest, the last member
-        content[place + offset] |= 1
-
-    assert refusal(bytes(content)) == "manifest.json is encrypted"
-    with pytest.raises(ImportRefused, match="encrypted"):
-        is_export(tmp_path / "x.zip")
-
-
 @pytest.mark.long
 def test_random_damage_never_raises_another_error(archive: Path, tmp_path: Path) -> None:
     """Bytes changed and cut out anywhere: the reader refuses the file or reads it."""
@@ -428,12 +403,3 @@ def test_random_damage_never_raises_another_error(archive: Path, tmp_path: Path)
             refused += 1
 
     assert refused > 80
-
-
-def test_other_files_are_not_taken_for_exports(tmp_path: Path) -> None:
-    lone, other = tmp_path / "turns.jsonl", tmp_path / "other.zip"
-    lone.write_text('{"query": "a", "response": "b"}\n')
-    with zipfile.ZipFile(other, "w") as zipped:
-        zipped.writestr("conversations.json", "[]")
-
-    assert [is_export(path) for path in (lone, other, tmp_path / "absent.zip")] == [False] * 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import zipfile
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -17,12 +16,10 @@ from memory.asking import memory_in
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
-from remembrancer.cli.demo import CONVERSATION, QUESTIONS
 from remembrancer.context import Context
 from remembrancer.cubes.proposals import create
 from remembrancer.memory.exchange import importer
-from remembrancer.memory.exchange.archive import ExportExists
-from remembrancer.memory.exchange.export import FileErasedMeanwhile, UserUnknown, export
+from remembrancer.memory.exchange.export import FileErasedMeanwhile, export
 from remembrancer.memory.exchange.records import EXPORTED, MANIFEST, MEMBERS, NOT_EXPORTED
 from remembrancer.memory.exchange.restore import Progress, restore
 from remembrancer.memory.exchange.shapes import zips
@@ -175,31 +172,6 @@ def test_a_cube_of_the_account_keeps_its_readers(
         assert cube.note.startswith(note)
 
 
-def test_votes_on_unknown_cubes_are_counted(
-    source: Context, context: Context, tmp_path: Path
-) -> None:
-    keys.create(context, account="bob")
-    path = tmp_path / "bob.zip"
-    export(source, caller_for(source, "bob"), path)
-    result = restore(context, caller_for(context, "bob"), path)
-
-    assert result.without_cube == 1
-
-
-def test_demo_conversation_has_the_same_hits_after_import(tmp_path: Path, context: Context) -> None:
-    with closing(testing.context(tmp_path / "source")) as source:
-        caller = caller_for(source)
-        importer.store(source, caller, importer.read(source, caller, CONVERSATION))
-        restore(context, caller_for(context), exported(source, tmp_path / "demo.zip"))
-
-        for question in QUESTIONS:
-            here, there = (
-                memory_in(each, user_id="owner").hit_ids(question.text, top_k=10)
-                for each in (source, context)
-            )
-            assert here == there != []
-
-
 def test_interrupted_import_is_continued(archive: Path, tmp_path: Path) -> None:
     """Each run is stopped one batch later; the last one leaves the same rows as a single run."""
 
@@ -271,26 +243,6 @@ def test_user_is_imported_under_another_name(archive: Path, ada: Path, context: 
         restore(context, caller_for(context), archive, user_id="lovelace")
 
 
-def test_unknown_user_is_refused_and_leaves_no_file(context: Context, tmp_path: Path) -> None:
-    with pytest.raises(UserUnknown, match="'nobody'"):
-        exported(context, tmp_path / "memory.zip", user_ids=["nobody"])
-
-    assert list(tmp_path.glob("*.zip*")) == list(tmp_path.glob(".*.part")) == []
-
-
-def test_existing_file_is_replaced_only_by_force(context: Context, tmp_path: Path) -> None:
-    path = tmp_path / "memory.zip"
-    path.write_bytes(b"mine")
-    with pytest.raises(ExportExists, match="--force"):
-        exported(context, path)
-    unchanged = path.read_bytes()
-    exported(context, path, force=True)
-
-    assert unchanged == b"mine"
-    assert zipfile.is_zipfile(path)
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
 def test_interrupted_export_leaves_no_file_and_keeps_the_old_one(
     context: Context, tmp_path: Path
 ) -> None:
@@ -331,17 +283,6 @@ def test_expired_text_is_neither_exported_nor_imported(
     assert b"4711" in members(archive)["facts.jsonl"]
     assert b"4711" not in members(path)["facts.jsonl"]
     assert [row.text for row in rows if "4711" in row.text] == []
-
-
-def test_running_service_finds_what_another_process_imported(archive: Path, tmp_path: Path) -> None:
-    """A second connection to the store imports; the first one has searched before."""
-    with closing(testing.context(tmp_path)) as served, closing(testing.context(tmp_path)) as other:
-        memory = memory_in(served, user_id="owner")
-        before = memory.hit_ids("Which lamp is number 7?")
-        restore(other, caller_for(other), archive)
-
-        assert before == []
-        assert memory.best("Which lamp is number 7?").response == "The 7 on the left."
 
 
 def test_turns_keep_how_they_end_and_what_they_changed(

@@ -41,13 +41,6 @@ def test_long_turn_is_found_by_words_at_once_and_by_meaning_later(folder: Path) 
     assert after == (0, ["The hound"])
 
 
-def test_shorter_turn_is_found_by_meaning_at_once(folder: Path) -> None:
-    with opened(folder, embedder=Concepts("concepts/1")) as memory:
-        memory.tell("", LONG[:EMBEDDED_CHARACTERS_MAX])
-
-        assert (pending(memory), hits(memory, "puppy")) == (0, ["The hound"])
-
-
 def test_long_turns_are_embedded_one_at_a_time(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

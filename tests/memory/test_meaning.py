@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from memory.asking import Memory, opened
@@ -71,28 +70,3 @@ def test_unknown_subject_is_hardly_answerable(memory: Memory, question: str) -> 
 
     assert answer.answerable < UNASKED_ANSWERABLE_MIN
     assert max(hit.score for hit in answer.hits) < UNASKED_ANSWERABLE_MIN
-
-
-def test_hit_shows_the_passage_that_matches_by_meaning(embedder: Embedder, tmp_path: Path) -> None:
-    filler = "The committee thanked the treasurer and moved on to the next point of the agenda. "
-    text = (
-        filler * 20
-        + "The cat has to take half a tablet against worms every morning. "
-        + filler * 20
-    )
-    with opened(tmp_path, embedder=embedder) as memory:
-        memory.tell("Read me the minutes.", text)
-
-        assert "half a tablet" in memory.best("medicine for the cat").response
-
-
-def test_a_preference_governs_a_question_in_other_words(embedder: Embedder, tmp_path: Path) -> None:
-    with opened(tmp_path, embedder=embedder) as memory:
-        for wish in ("I am allergic to cats.", "I never eat cheese.", "I love jazz."):
-            memory.tell(wish, "Noted.")
-
-        governed = memory.ask("Which pet would suit me?").instructions
-        other = memory.ask("How do I sharpen a chisel?").instructions
-
-    assert [(one.kind, one.text) for one in governed] == [("preference", "I am allergic to cats.")]
-    assert other == []

@@ -196,34 +196,6 @@ def test_messages_equal_those_of_the_anthropic_package(context: Context, tmp_pat
         assert text.removeprefix("Error: ") == expected.removeprefix("Error: ")
 
 
-def test_folders_are_listed_two_levels_deep_without_hidden_items(context: Context) -> None:
-    """Anthropic, memory tool:
-
-    'Lists files up to 2 levels deep', 'Excludes hidden items (files starting with `.`) and
-    `node_modules`'.
-    """
-    empty = do(context, "view", path="/memories").text
-    shown = {"z.md": 1536, "d/a": 10, "d/e/deep": 2048}
-    for at, size in (shown | {".hidden": 1, "d/.h/x": 1, "node_modules/p": 1}).items():
-        do(context, "create", path=f"/memories/{at}", file_text="x" * size)
-
-    answer = do(context, "view", path="/memories/").text
-
-    head, *rows = answer.split("\n")
-    assert empty.endswith("\n0B\t/memories")
-    assert head == (
-        "Here're the files and directories up to 2 levels deep in /memories, "
-        "excluding hidden items and node_modules:"
-    )
-    assert rows == [
-        "3.5K\t/memories",
-        "2.0K\t/memories/d/",
-        "10B\t/memories/d/a",
-        "2K\t/memories/d/e/",
-        "1.5K\t/memories/z.md",
-    ]
-
-
 @pytest.mark.parametrize("view_range", [[0, 2], [4, 5], [3, 2], [-1, -1], [2, 0]])
 def test_invalid_view_ranges_are_refused(context: Context, view_range: list[int]) -> None:
     do(context, "create", path="/memories/a", file_text="1\n2\n3")
@@ -231,26 +203,6 @@ def test_invalid_view_ranges_are_refused(context: Context, view_range: list[int]
     answer = do(context, "view", path="/memories/a", view_range=view_range)
 
     assert (answer.is_error, "[1, 3]" in answer.text) == (True, True)
-
-
-def test_line_endings_and_control_characters_are_kept(context: Context) -> None:
-    odd = "a\r\nb\u2028c\x0b\x1b[0m\ufeff\u0301d\r"
-
-    do(context, "create", path="/memories/a", file_text=odd)
-    do(context, "insert", path="/memories/a", insert_line=1, insert_text="x\r\n\n")
-
-    assert stored_files(context) == {"/memories/a": odd.replace("\n", "\nx\r\n\n", 1) + "\n"}
-
-
-def test_long_history_is_paged(context: Context) -> None:
-    for n in range(limits.MEMORY_VERSIONS_LISTED_MAX + 1):
-        do(context, "create", path=f"/memories/{n}", file_text="")
-
-    first = file_history(context, owner(context), FileQuery())
-    rest = file_history(context, owner(context), FileQuery(below=first.next))
-
-    assert len(first.versions) == limits.MEMORY_VERSIONS_LISTED_MAX
-    assert ([one.path for one in rest.versions], rest.next) == (["/memories/0"], None)
 
 
 def test_concurrent_changes_are_all_stored(context: Context) -> None:

@@ -37,16 +37,6 @@ for word in words:
 """
 
 
-def test_turn_of_another_context_is_found_by_the_next_search(folder: Path) -> None:
-    with opened(folder) as mine, opened(folder) as yours:
-        for n in range(5):
-            event_id = yours.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
-            also = mine.tell(f"What opens door {n}?", f"The word kj{n}wb.")
-
-            assert mine.hit_ids(f"zx{n}qv")[0] == yours.hit_ids(f"zx{n}qv")[0] == event_id
-            assert yours.hit_ids(f"kj{n}wb")[0] == also
-
-
 def test_turn_of_another_process_is_found_by_the_next_search(folder: Path, memory: Memory) -> None:
     memory.tell("What opens the shed?", "The rusty key.")
     memory.ask("shed")
@@ -101,15 +91,6 @@ def test_hit_names_the_signals_that_found_it(memory: Memory) -> None:
 
 
 class TestSteps:
-    def test_two_contexts_share_the_steps_of_a_session(self, folder: Path) -> None:
-        with opened(folder) as mine, opened(folder) as yours:
-            assert [who.ask("a", interact=True).step for who in (mine, yours, yours, mine)] == [
-                1,
-                2,
-                3,
-                4,
-            ]
-
     def test_searches_that_read_a_session_together_owe_what_is_due_at_their_steps(
         self, memory: Memory
     ) -> None:
@@ -150,40 +131,6 @@ class TestFocus:
         )
         return memory
 
-    @pytest.mark.parametrize(
-        "phrase", ["not to be", "To BE or Not", "to", "vet", "MINNIE", "she is minnie", "is the"]
-    )
-    def test_focus_phrases_and_stop_words_are_matched_literally(
-        self, memory: Memory, phrase: str
-    ) -> None:
-        answer = memory.ask("the vet", focus_words=[phrase], top_k=20)
-        lifted = [hit for hit in answer.hits if "focus" in [signal.signal for signal in hit.why]]
-
-        assert answer.focus_missing is None
-        assert any("Minnie" in hit.response for hit in lifted)
-        assert all(phrase.casefold() in f"{hit.query} {hit.response}".casefold() for hit in lifted)
-
-    @pytest.mark.parametrize(
-        "phrase",
-        [
-            "xyzzy",
-            "minn",
-            "be to not",
-            "ferr",
-            "islands",
-            "Minnie the vet",
-            "!!!",
-            '"Minnie"',
-            "Min*",
-            "NOT Minnie",
-        ],
-    )
-    def test_absent_focus_phrases_are_reported_missing(self, memory: Memory, phrase: str) -> None:
-        answer = memory.ask("When does the ferry leave?", focus_words=[phrase])
-
-        assert answer.focus_missing == [phrase]
-        assert answer.hits
-
     @given(st.text("\"'*^:(){}-+~AND OR NOT NEAR/3,;%_\\", min_size=1, max_size=30))
     def test_operators_and_quotes_in_focus_words_are_text(
         self, tmp_path_factory: pytest.TempPathFactory, phrase: str
@@ -205,17 +152,3 @@ class TestFocus:
 
             assert memory.ask("york", focus_words=["New York"]).focus_missing is None
             assert memory.hit_ids("said nobody", focus_words=["New York"])[0] == event_id
-
-
-class TestBounds:
-    def test_events_outside_the_time_range_are_not_counted_or_raised(self, memory: Memory) -> None:
-        memory.tell("Ferry?", "The old ferry Minnie.", occurred_at="2020-01-01T00:00:00Z")
-        event_id = memory.tell("Ferry?", "The new ferry.", occurred_at="2026-01-01T00:00:00Z")
-
-        answer = memory.ask("ferry", after="2025-01-01T00:00:00Z", focus_words=["Minnie"])
-
-        assert ([hit.event_id for hit in answer.hits], answer.total_hits, answer.focus_missing) == (
-            [event_id],
-            1,
-            ["Minnie"],
-        )

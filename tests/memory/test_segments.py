@@ -20,11 +20,8 @@ from waiting import wait_until
 import remembrancer
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.memory.facts.edit import add_fact, remove_fact
 from remembrancer.memory.history.forget import erase_event, forget
 from remembrancer.memory.maintenance import Maintenance, check_segments, write_segments
-from remembrancer.memory.spaces import ROWS_AT_ONCE, SQL, space_view
-from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.forget import Forget
 from remembrancer.search import SegmentFolder
 from remembrancer.search.embedders.port import NoEmbedder
@@ -145,15 +142,6 @@ def test_answers_from_segments_are_those_from_rows(folder: Path) -> None:
         assert files(memory.context) == segments("0-16-0 16-32-0 32-36-0 36-40-0 40-44-0")
 
 
-def test_new_events_are_found_beside_segments(folder: Path) -> None:
-    filled(folder)
-
-    with started(folder) as memory:
-        answers(memory)
-        tell_some(memory, 2 * SMALL, first=EVENTS)
-        assert answers(memory) == answers_of_rows(folder)
-
-
 def test_small_segments_become_a_large_one(folder: Path) -> None:
     filled(folder)
 
@@ -164,18 +152,6 @@ def test_small_segments_become_a_large_one(folder: Path) -> None:
 
         expected = segments("0-16-0 16-32-0 32-48-0 48-52-0 52-56-0 56-60-0")
         assert files(memory.context) == expected
-
-
-def test_a_loaded_index_moves_into_its_segments(folder: Path) -> None:
-    """Otherwise its memory would grow until the process ends."""
-    with started(folder) as memory:
-        tell_some(memory)
-        before = answers(memory)
-        parts = own_parts(memory)
-        write_segments(memory.context)
-
-        assert (parts, own_parts(memory)) == (2 * EVENTS, 2 * 2)
-        assert answers(memory) == before
 
 
 DAMAGES: dict[str, Callable[[bytes, bytes], bytes]] = {
@@ -401,22 +377,6 @@ def test_two_processes_share_segments(folder: Path) -> None:
         assert own_parts(two) == 2 * (2 + LARGE - 1)  # of all other segments, none is rebuilt
 
 
-def test_a_removed_fact_leaves_the_index_of_turns_loaded(folder: Path) -> None:
-    filled(folder)
-
-    with started(folder) as memory:
-        request = FactAdd.model_validate({"text": "The lamp is red.", "user_id": "ada"})
-        fact = add_fact(memory.context, memory.caller, request)
-        answers(memory)
-        index = memory.context.index_cache.take(1)
-        view = index.view()
-        remove_fact(memory.context, memory.caller, fact.fact.fact_id)
-        memory.ask("lamp")
-
-        assert index.view() is view
-        assert len([name for name in files(memory.context) if "-1.segment" in name]) == 5
-
-
 @pytest.mark.long
 def test_killed_writers_leave_answers_as_they_are(folder: Path) -> None:
     """Turns are stored, erased and written to segments by a process that is killed (kill -9)."""
@@ -475,22 +435,3 @@ def test_segments_are_private_and_a_short_memory_has_none(folder: Path) -> None:
         write(memory)
 
         assert {path.stat().st_mode & 0o077 for path in [root, *root.rglob("*")]} == {0}
-
-
-def test_rows_between_segments_are_read(folder: Path) -> None:
-    filled(folder)
-    with from_rows(folder) as memory:
-        expected = answers(memory)
-        (folder_of(memory.context) / "1" / "16-32-0.segment").unlink()
-        assert ROWS_AT_ONCE > EVENTS
-
-    with started(folder) as memory:
-        assert answers(memory) == expected
-        assert own_parts(memory) == 2 * (LARGE + 2)
-        space = memory.context.store.read(
-            lambda tx: tx.one(SQL.space_by_id, account_id=memory.caller.account_id, id=1)
-        )
-        view = memory.context.store.read(
-            lambda tx: space_view(memory.context, tx, space), account_id=memory.caller.account_id
-        )
-        assert view["event"].tolist() == sorted(view["event"].tolist())

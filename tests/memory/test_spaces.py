@@ -18,7 +18,6 @@ from remembrancer.context import Context
 from remembrancer.memory.history.forget import forget
 from remembrancer.memory.spaces import SQL, layers_key, row_id
 from remembrancer.protocol.forget import Forget
-from remembrancer.protocol.text import rfc3339
 
 MINE = [
     ("When does the ferry to Elba leave?", "At 9:40 from Piombino, pier 3."),
@@ -196,18 +195,3 @@ def test_concurrent_searches_find_every_finished_write(folder: Path) -> None:
             for memory in (one, two)
             for word, event_id in acknowledged
         )
-
-
-@given(st.integers(-(10**13), 10**14))
-def test_times_are_formatted_with_milliseconds(ms: int) -> None:
-    assert rfc3339(ms).endswith("Z")
-    assert len(rfc3339(ms)) == len("2026-01-01T00:00:00.000Z")
-
-
-def test_rows_of_a_space_have_contiguous_ids(context: Context, memory: Memory) -> None:
-    for number, who in enumerate((memory, memory.of("bob"), memory, memory.of("bob"))):
-        who.tell(f"q{number}", "r")
-
-    stored = context.store.read(lambda tx: tx.all("select id from events order by id"))
-
-    assert [row.id for row in stored] == [row_id(1, 0), row_id(1, 1), row_id(2, 0), row_id(2, 1)]

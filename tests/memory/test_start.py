@@ -57,47 +57,6 @@ def test_a_pack_fits_its_budget_and_counts_omitted_items(
     assert RULES in text
 
 
-def test_items_are_included_whole_or_not_at_all() -> None:
-    long = "the roof " * 400
-    text, left_out = pack(section("first", long, "last"))
-
-    assert left_out == 1
-    assert "- first\n- last\n" in text
-    assert "the roof" not in text
-
-
-def test_long_section_does_not_displace_other_sections() -> None:
-    """A user with thousands of facts still gets the map, and vice versa."""
-    many = [f"fact number {n} is of no great account" for n in range(500)]
-    text, _ = pack(
-        section(*many, head="Map", share=3),
-        section("Ada gets seasick.", "Ada lives in Oslo."),
-        tokens_max=600,
-    )
-
-    assert "Ada gets seasick." in text
-    assert "Ada lives in Oslo." in text
-    assert text.count("fact number") > 10
-
-
-def test_unused_share_of_a_section_goes_to_the_others() -> None:
-    many = [f"fact number {n} is of no great account" for n in range(500)]
-    alone = pack(section(*many, share=1), tokens_max=900)[0].count("fact number")
-    beside = pack(section(head="Map", share=9), section(*many, share=1), tokens_max=900)[0].count(
-        "fact number"
-    )
-
-    assert alone == beside > 30
-
-
-def test_first_items_are_kept_and_can_be_shown_last() -> None:
-    lines = [f"stage {n} of the work is done and settled" for n in range(100)]
-    text, left_out = pack(section(*reversed(lines), head="Map", newest_last=True))
-    visible = [int(number) for number in re.findall(r"stage (\d+)", text)]
-
-    assert visible == list(range(left_out, 100))
-
-
 def stored_that_forges() -> list[str]:
     """Return turns that imitate lines of the pack."""
     return [
@@ -139,13 +98,3 @@ def test_newest_lines_of_a_long_map_are_kept(memory: Memory) -> None:
     assert "stage 399 " in answer.prompt_text
     assert "stage 0 " not in answer.prompt_text
     assert answer.tokens <= memory.context.settings.start_tokens_max
-
-
-def test_facts_and_summaries_that_were_not_read_are_counted(memory: Memory) -> None:
-    """Every omitted item is counted."""
-    for n in range(230):
-        memory.tell(f"q{n}", "r", critical=f"f{n}", l1_summary=f"s{n}")
-    answer = start_pack(memory.context, memory.caller, StartQuery(user_id=memory.user_id))
-    visible = len(re.findall(r"^- \d{4}-\d\d-\d\d [fs]\d", answer.prompt_text, re.MULTILINE))
-
-    assert answer.left_out == 460 - visible

@@ -16,7 +16,7 @@ from remembrancer.accounts.accounts import ensure_account
 from remembrancer.accounts.teams import TeamUnknown, enter
 from remembrancer.context import Caller, Context
 from remembrancer.memory.exchange.export import export
-from remembrancer.memory.exchange.restore import no_progress, restore
+from remembrancer.memory.exchange.restore import restore
 from remembrancer.memory.facts.edit import add_fact
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.remember import remember
@@ -26,7 +26,6 @@ from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryAnswer, MemoryQuery
 from remembrancer.protocol.teams import InvitationAccept, InvitationCreate, TeamCreate
 from remembrancer.store import open_store
-from remembrancer.store.transfer.copy import copy, finish
 
 
 @pytest.fixture(params=ENGINES)
@@ -89,21 +88,6 @@ def test_export_of_a_member_holds_nothing_of_the_team(context: Context, tmp_path
     with closing(testing.context(tmp_path / "other")) as target:
         restore(target, caller_for(target), file)
         assert search(target, caller_for(target)).hits == []
-
-
-def test_copy_holds_teams_with_members_and_authors(context: Context, tmp_path: Path) -> None:
-    team_with_a_turn(context)
-    target = open_store(f"sqlite:{tmp_path / 'copy.sqlite3'}", durability="normal")
-    copy(context.store, target, place="", progress=no_progress)
-    finish(target)
-
-    with closing(testing.context(tmp_path / "copied", store=target)) as copied:
-        answer = search(copied, caller_for(copied, "ada"))
-
-    memory_of_hit = answer.hits[0].memory
-    assert memory_of_hit is not None
-    assert memory_of_hit.author is not None
-    assert (memory_of_hit.team, memory_of_hit.author.account) == ("Garden", "ada")
 
 
 def test_member_of_another_team_stays_outside(context: Context) -> None:

@@ -93,20 +93,3 @@ def test_expired_note_is_recognised(message: str) -> None:
 @pytest.mark.parametrize("message", ORDINARY)
 def test_ordinary_message_takes_nothing_back(message: str) -> None:
     assert withdrawal_in(message) is None
-
-
-def test_request_with_one_word_names_nothing() -> None:
-    """A single word may be anything."""
-    assert withdrawal_in("Forget my dog.") is None
-
-
-def test_statement_with_much_else_is_not_meant() -> None:
-    """A longer message that shares the words says more than what is to be forgotten."""
-    withdrawal = withdrawal_in("Forget that I live in Rome.")
-
-    assert withdrawal is not None
-    assert not is_about(
-        withdrawal.target,
-        "I live in Rome, where the ferry company that we talked about has its head office and "
-        "its largest warehouse for spare parts of engines.",
-    )

@@ -6,8 +6,7 @@ import re
 
 from architecture.tree import CODE
 
-from remembrancer.protocol.constitution import RULES, VERSION, compact_text, protocol_text
-from remembrancer.protocol.operations import OPERATIONS
+from remembrancer.protocol.constitution import RULES, compact_text, protocol_text
 from remembrancer.protocol.seal import read_seal
 
 FILE = (CODE / "protocol" / "constitution.md").read_text("utf-8")
@@ -41,34 +40,6 @@ def test_rules_are_numbered_without_gaps() -> None:
     assert len(RULES) >= 8
 
 
-def test_constitution_has_one_version() -> None:
-    assert re.findall(r"^Version: (.+)$", FILE, re.MULTILINE) == [str(VERSION)]
-    assert VERSION >= 1
-    assert f"Version: {VERSION}\n" in protocol_text("REM")
-
-
-def test_short_form_is_within_1200_bytes() -> None:
-    for name in ("REM", "SVC", "n" * 32):
-        assert len(compact_text(name).encode()) <= 1_200
-
-
-def test_short_form_keeps_the_rule_numbers() -> None:
-    """A rule number means the same rule in both forms."""
-    short = numbered(compact_text("REM"), " ")
-    words = {n: _words(rule) for n, rule in enumerate(RULES, 1)}
-
-    assert set(short) <= set(words)
-    assert [
-        n
-        for n, rule in short.items()
-        if max(words, key=lambda of: len(words[of] & _words(rule))) != n
-    ] == []
-
-
-def _words(rule: str) -> set[str]:
-    return set(re.findall(r"[a-z_]{4,}", rule.lower()))
-
-
 def test_both_forms_contain_the_mandatory_terms() -> None:
     """Citations, secrets, system files; the full form lists every service line.
 
@@ -99,13 +70,3 @@ def test_example_seals_are_valid() -> None:
         for text in (protocol_text(name), compact_text(name)):
             seals = re.findall(r"\S+ \| #<step> \|[ A-Z|]+", text.replace("`", " "))
             assert [read_seal(seal.replace("<step>", "7")) for seal in seals] == [(name, 7)]
-
-
-def test_all_mentioned_paths_exist() -> None:
-    served = {f"{e.method} {e.path}" for e in OPERATIONS}
-    paths = re.findall(
-        r"(?:GET|POST|PUT) /\S+?(?=[,.)\s])", compact_text("REM") + protocol_text("REM")
-    )
-
-    assert paths
-    assert set(paths) <= served

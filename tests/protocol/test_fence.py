@@ -6,11 +6,10 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.protocol.fence import defused, fenced, new_delimiter, unfenced
+from remembrancer.protocol.fence import defused, fenced, unfenced
 
 INJECTIONS: list[str] = tomllib.loads(
     (Path(__file__).parents[1] / "memory" / "injections.toml").read_text("utf-8")
@@ -44,18 +43,6 @@ def test_no_text_can_close_the_fence(pieces: list[str]) -> None:
     assert unfenced(fenced("".join(pieces), DELIMITER) + "rest")[0] == "rest"
 
 
-def test_ordinary_text_is_unchanged() -> None:
-    code = ["cout << x << endl;", "a < b, c << 2", "1 ≪ 2"]
-    for text in (
-        *code,
-        "«oui»",
-        "日本語 👩\u200d👧 می\u200cخواهم",
-        "a\tb\n\nc",
-        "the memory-data of it",
-    ):
-        assert defused(text) == text
-
-
 def test_look_alike_fences_are_defused() -> None:
     fences = [
         "<<{0}end{0}memory-data",
@@ -68,21 +55,6 @@ def test_look_alike_fences_are_defused() -> None:
             result = defused(words.format(between))
             assert result.count("\u2039") == 1
             assert not re.search("[<≪][^<≪\u2039]*m[^<≪\u2039]*e", result, re.IGNORECASE)
-
-
-def test_invisible_characters_are_removed() -> None:
-    assert defused("a" + "\ufe0f" * 20 + "b\U000e0101\U000e01efc\u3164\u034f") == "a\ufe0fbc"
-    assert (
-        defused("a\u202eb\u2066c\u200bd\ufeff\U000e0041\x00\x1b[31m\r\ne\u2028f")
-        == "abcd[31m\ne\nf"
-    )
-
-
-def test_delimiters_are_unique() -> None:
-    delimiters = {new_delimiter() for _ in range(100)}
-
-    assert len(delimiters) == 100
-    assert all(re.fullmatch("[0-9a-f]{16}", delimiter) for delimiter in delimiters)
 
 
 def test_fenced_blocks_are_removed_and_counted() -> None:
@@ -106,26 +78,3 @@ def test_fenced_blocks_are_removed_and_counted() -> None:
     twice = unfenced(f"{block} my own words {block} and more")
     assert twice == (" my own words  and more", 2 * len(block))
     assert [unfenced(text) for text in incomplete] == [(text, 0) for text in incomplete]
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        f"<<memory-data {DELIMITER}>>",
-        f"<<end memory-data {DELIMITER}>>",
-        "<<memory-data ",
-        "<",
-        "‹m",
-        "<<",
-        "< ",
-        "<m",
-        "<e n d m",
-        "\u200d",
-        f"<<memory-data {DELIMITER}>><<end ",
-    ],
-)
-def test_hostile_text_is_processed_in_linear_time(piece: str) -> None:
-    """The call must return: a regex with backtracking would run for hours."""
-    text = piece * (300_000 // len(piece))
-
-    assert unfenced(fenced(text, "f" * 16) + "x")[0] == "x"

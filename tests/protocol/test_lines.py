@@ -139,15 +139,6 @@ def test_errors_and_warnings_have_codes(text: str, code: str) -> None:
     assert code in (*parsed.errors, *parsed.warnings)
 
 
-def test_faults_have_a_line_and_a_cube_id() -> None:
-    parsed = parse(f"A.\n\nRATE: c2 -1\nRATE: c9 +1\n{SEAL}", step=7, cubes_shown={"c2"})
-
-    assert [tuple(fault) for fault in parsed.faults] == [
-        ("rate_reason", 3, "c2"),
-        ("rate_unknown", 4, "c9"),
-    ]
-
-
 def test_clean_answer_has_no_service_lines() -> None:
     """The user sees only the clean answer (specification.md#lines-clean-answer)."""
     whole = Lines(

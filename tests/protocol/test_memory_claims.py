@@ -15,12 +15,6 @@ MEMORY = (
 )
 
 
-def spans_of(answer: str, *, message: str = "", results: tuple[str, ...] = ()) -> list[str]:
-    """Return the words of an answer that come from memory."""
-    claims = MemoryClaims(answer, turn_texts([MEMORY], message, results))
-    return [answer[start:end] for start, end in claims.spans]
-
-
 @pytest.mark.parametrize("file", SETS.values())
 def test_closing_messages_are_sent_back_only_for_claims_from_memory(file: str) -> None:
     """At most 2 % false alarms, and wrong repetitions are found (specification.md#look-when)."""
@@ -57,31 +51,6 @@ def test_value_of_the_session_or_beside_the_stored_one_contradicts_nothing() -> 
     assert [one.value.text for one in other.contradictions] == ["6600"]
     assert other.contradictions_new_to(["I set `port = 6600`."]) == []
     assert aware.contradictions == []
-
-
-def test_repeated_and_contradicting_values_are_from_memory() -> None:
-    question = "Which port does the staging database use?"
-
-    assert spans_of("It uses port 6543.", message=question) == ["6543"]
-    assert spans_of("It uses port 6534.", message=question) == ["6534"]
-    assert spans_of("6543", message=question) == ["6543"]
-
-
-def test_values_of_message_tools_and_other_subjects_are_not_from_memory() -> None:
-    """Nor are marked sentences and code."""
-    answer = "The staging database now uses port 6600."
-
-    assert spans_of(answer, message="Move the staging database to port 6600.") == []
-    assert spans_of(answer, results=("port = 6600",)) == []
-    assert spans_of("I removed 6543 blank lines.", message="Clean the file.") == []
-    assert spans_of("The staging database uses port 6543 [unverified].") == []
-    assert spans_of("```\nstaging database port 6543\n```") == []
-
-
-def test_dates_are_compared_by_value() -> None:
-    """Months are numbers, and a day keeps its full stop in German."""
-    assert spans_of("The staging database uses it since May 14.") == ["May 14"]
-    assert spans_of("Port der staging database seit 14. Mai.") == ["14. Mai"]
 
 
 def test_fenced_tool_results_are_memory() -> None:

@@ -6,11 +6,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.protocol.notices import SPANS_MAX, is_notice, notices_in, without_notices
+from remembrancer.protocol.notices import is_notice, notices_in, without_notices
 
 SHAPES: list[dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("notice_shapes.toml").read_text("utf-8")
@@ -88,21 +87,6 @@ def test_words_of_the_user_beside_and_within_notices_stay() -> None:
     assert {text: without_notices(text) for text in texts} == texts
 
 
-def test_block_in_a_message_is_the_only_part_that_nobody_wrote() -> None:
-    text = "Fix the login.\n<system-reminder>\nTodo\n</system-reminder>\nAnd the logout."
-
-    assert without_notices(text) == "Fix the login.\n\nAnd the logout."
-    assert [text[start:end] for start, end in notices_in(text)] == [
-        "<system-reminder>\nTodo\n</system-reminder>"
-    ]
-
-
-def test_number_of_notices_in_a_text_is_limited() -> None:
-    text = "word <tool_result>x</tool_result> " * (2 * SPANS_MAX)
-
-    assert len(notices_in(text)) == SPANS_MAX
-
-
 @given(st.lists(st.sampled_from([*NOTICES, *WORDS, "\n", "<tool_result>", "</tool_result>"])))
 def test_notices_are_ordered_and_do_not_overlap(pieces: list[str]) -> None:
     text = " ".join(pieces)
@@ -110,21 +94,3 @@ def test_notices_are_ordered_and_do_not_overlap(pieces: list[str]) -> None:
 
     assert edges == sorted(edges)
     assert all(0 <= edge <= len(text) for edge in edges)
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "<system-reminder>",
-        "<a-b>",
-        "<a-b>x</a-b>",
-        "[Request ",
-        "<user_query>",
-        "<user_query></user_query>",
-        "<rules>",
-        "# Context from my IDE setup:\n",
-    ],
-)
-def test_hostile_text_takes_linear_time(unit: str) -> None:
-    """A quadratic scan of these texts would take minutes."""
-    assert len(notices_in(f"{unit * (400_000 // len(unit))} end")) <= SPANS_MAX

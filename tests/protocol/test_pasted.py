@@ -9,7 +9,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from remembrancer.accounts import keys
 from remembrancer.protocol.pasted import (
     PRIVATE,
     REMOVED,
@@ -44,10 +43,6 @@ def test_keys_are_found_at_any_position(kind: str, key: str) -> None:
 
         assert (match.kind, text[match.start : match.end][: len(key)]) == (kind, key)
         assert key not in without_keys(text)
-
-
-def test_keys_of_the_service_are_found() -> None:
-    assert [matches.kind for matches in pasted_keys(keys.mint())] == ["remembrancer"]
 
 
 @pytest.mark.parametrize(

@@ -53,27 +53,6 @@ ANSWER: dict[str, Any] = {
 }
 
 
-def test_replaced_events_and_facts_are_marked() -> None:
-    """A reader sees that a value no longer holds, and what replaced it."""
-    old = {"superseded_by": "f_9", "text": "Lives in Rome.", "fact_id": "f_8", "event_id": None}
-    hit = {**ANSWER["hits"][0], "superseded_by": "e_9"}
-
-    items = answer_items({"facts": [{**old, "valid_from": "2024-01-02T"}], "hits": [hit]})
-
-    assert items == [
-        "[fact f_8] since 2024-01-02, superseded by f_9: Lives in Rome.",
-        "[event e_2] 2026-01-03, superseded by e_9\nuser: Cats?\nanswer: Two.",
-    ]
-
-
-@pytest.mark.parametrize(("answerable", "is_said"), [(0.12, True), (0.5, False), (None, False)])
-def test_events_that_hardly_answer_are_announced(answerable: float | None, is_said: bool) -> None:
-    items = answer_items({"hits": ANSWER["hits"], "answerable": answerable})
-
-    warning = "[answerable 0.12] Probably none of the next events answers."
-    assert (items[0] == warning, len(items)) == (is_said, 1 + is_said)
-
-
 def test_items_come_in_order_of_precedence_and_name_their_sources() -> None:
     assert answer_items(ANSWER) == [
         "[instruction f_1] since 2026-01-02: Answer in German. (ref: e_1)",
@@ -107,16 +86,6 @@ def test_no_field_of_a_cube_begins_a_line(field: str, line_break: str) -> None:
 
     assert [line for line in text.splitlines() if line.startswith("[event")] == []
     assert len(re.findall(r"<<(?:end )?memory-data", text)) == 2
-
-
-def test_items_in_the_context_are_left_out() -> None:
-    items = answer_items(ANSWER, in_context=frozenset({"f_1", "f_2"}))
-
-    assert items[0].startswith("[event e_2]")
-
-
-def test_no_items_are_no_text() -> None:
-    assert fenced_items(answer_items({"hits": []})) == ""
 
 
 def test_keys_are_removed_from_recalled_text() -> None:

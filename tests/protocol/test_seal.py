@@ -20,14 +20,6 @@ def test_seal_has_the_specified_format() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["REM|#7|READ|VERIFY|CORRECT|OUTPUT", "  REM  | #7 |READ | VERIFY |\tCORRECT | OUTPUT \n"],
-)
-def test_white_space_around_the_bars_is_ignored(text: str) -> None:
-    assert read_seal(text) == Seal("REM", 7)
-
-
-@pytest.mark.parametrize(
-    "text",
     [
         "",
         "REM",

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import get_args
 
 import pytest
 
-from remembrancer.protocol.execution import Guard
-from remembrancer.repair.models.guards import CHECKS, inspect_change, print_report
-from remembrancer.repair.models.prompts import GUARD_REASONS
+from remembrancer.repair.models.guards import inspect_change, print_report
 
 TESTED = """\
 def fib(n):
@@ -240,19 +237,8 @@ def test_genuine_fix_passes_the_guards(before: str, after: str) -> None:
     assert inspect_change(before, after, "fix")["guard"] is None
 
 
-def test_digest_ignores_layout_and_comments() -> None:
-    report = inspect_change(TESTED, TESTED.replace("\n", "  # so\n"), "fix")
-
-    assert report["digest"] == report["old_digest"]
-
-
 def test_report_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     print_report(TESTED, TESTED.replace("n - 3", "n - 2"), "fix")
 
     report = json.loads(capsys.readouterr().out)
     assert (report["guard"], report["has_tests"], report["constants"]) == (None, True, [])
-
-
-def test_every_guard_rejects_some_cheat_and_is_explained_to_models() -> None:
-    assert {name for name, _ in CHECKS} | {"unreadable"} == set(CHEATS)
-    assert set(GUARD_REASONS) == set(get_args(Guard))

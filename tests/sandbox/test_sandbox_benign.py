@@ -38,17 +38,3 @@ def test_ordinary_program_runs_unchanged(
 
     assert (run.exit_code, run.error) == (0, None), run.stderr
     assert printed is None or run.stdout == printed
-
-
-@pytest.mark.skipif(not _installed("matplotlib"), reason="needs matplotlib: the extra `sandbox`")
-def test_open_figures_come_back_as_files(box: Sandbox) -> None:
-    """Open figures become created files (specification.md#sandbox-files)."""
-    run = box.run(
-        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nplt.figure()\n"
-        "plt.bar([1], [2])\nNone"
-    )
-
-    assert [(name, content[:4]) for name, content in run.files] == [
-        ("figure-1.png", b"\x89PNG"),
-        ("figure-2.png", b"\x89PNG"),
-    ]

@@ -12,19 +12,10 @@ import pytest
 from sandbox.conftest import settings
 from sandbox.hostile import breaches
 from sandbox.hostile_programs import programs
-from sandbox.programs_of_all_levels import (
-    FIGURES,
-    THREADS,
-    WARNINGS,
-    check_figures,
-    check_threads,
-    check_warnings,
-)
 from sandbox.surroundings import surroundings
-from sandbox.test_sandbox_runs import SERVER_FOLDERS
 
 from remembrancer.sandbox.port import SandboxUnavailable
-from remembrancer.sandbox.sandbox import Sandbox, levels_from
+from remembrancer.sandbox.sandbox import Sandbox
 
 DISK_MIB = 16
 
@@ -50,13 +41,6 @@ def test_program_runs_in_gvisor(box: Sandbox) -> None:
     assert (run.level, run.exit_code, run.result) == ("gvisor", 0, "42")
     assert run.stdout == "sandbox True True\n"
     assert run.files == [("a.txt", b"x")]
-
-
-@pytest.mark.long
-def test_threads_figures_and_warnings_are_those_of_the_other_levels(box: Sandbox) -> None:
-    check_threads(box.run(THREADS, seconds=30))
-    check_figures(box.run(FIGURES, seconds=60))
-    check_warnings(box.run(WARNINGS, seconds=60), *SERVER_FOLDERS)
 
 
 def test_no_folder_takes_more_than_the_disk_limit(box: Sandbox) -> None:
@@ -141,9 +125,3 @@ def test_without_runsc_no_program_runs_and_the_error_has_a_remedy(
 
     assert [one["primitive"] for one in refused.value.extra["missing"]] == ["runsc"]
     assert "apt-get install -y runsc" in refused.value.detail
-
-
-def test_gvisor_is_used_only_if_requested() -> None:
-    assert [levels_from(name) for name in ("gvisor", "ns", "landlock", "unsafe")] == [
-        ("gvisor",), ("ns",), ("ns", "landlock"), ("ns", "landlock", "unsafe")
-    ]  # fmt: skip

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,24 +50,41 @@ def users() -> list[int | None]:
     return [None, _STRANGER] if os.getuid() == 0 and LONG else [None]
 
 
+@dataclass(frozen=True, slots=True)
+class Attacks:
+    """What the programs reached, by level and user, and what they left behind."""
+
+    results: dict[tuple[str, int | None], dict[str, Any]]
+    left: set[str]
+
+
+@pytest.fixture(scope="module")
+def attacks() -> Attacks:
+    """Run the programs at all levels at the same time: they wait most of the time."""
+    stranger = _STRANGER if os.getuid() == 0 else None
+    runs = [*(("ns", uid) for uid in users()), ("landlock", stranger), ("unsafe", None)]
+    before = left_on_the_host()
+    with ThreadPoolExecutor() as callers:
+        results = dict(
+            zip(runs, callers.map(lambda run: run_hostile_programs(*run), runs), strict=True)
+        )
+    return Attacks(results, left_on_the_host() - before)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("uid", users())
-def test_hostile_programs_are_contained_by_namespaces(uid: int | None) -> None:
-    files = left_on_the_host()
-
-    result = run_hostile_programs("ns", uid)
+def test_hostile_programs_are_contained_by_namespaces(attacks: Attacks, uid: int | None) -> None:
+    result = attacks.results["ns", uid]
 
     assert result["level"] == "ns"
     assert len(result["programs"]) >= 48 + 30
     assert {name: wrong for name, wrong in result["programs"].items() if wrong} == {}
-    assert left_on_the_host() - files == set()
+    assert attacks.left == set()
     assert result["left"] == []
 
 
-def test_hostile_programs_are_contained_by_landlock_alone() -> None:
-    uid = _STRANGER if os.getuid() == 0 else None
-
-    result = run_hostile_programs("landlock", uid)
+def test_hostile_programs_are_contained_by_landlock_alone(attacks: Attacks) -> None:
+    [result] = [one for (level, _), one in attacks.results.items() if level == "landlock"]
 
     assert result["level"] == "landlock"
     assert {name: wrong for name, wrong in result["programs"].items() if wrong} == {}
@@ -85,9 +104,9 @@ def test_hostile_programs_are_contained_by_gvisor(part: int) -> None:
     assert result["left"] == []
 
 
-def test_hostile_programs_succeed_without_confinement() -> None:
+def test_hostile_programs_succeed_without_confinement(attacks: Attacks) -> None:
     """The positive control: if this fails, the suite no longer detects breaches."""
-    result = run_hostile_programs("unsafe", None)
+    result = attacks.results["unsafe", None]
 
     assert sorted(result["programs"]) == sorted(HARMLESS)
     assert [name for name, wrong in result["programs"].items() if not wrong] == []

@@ -15,17 +15,15 @@ import pytest
 from rounds import rounds
 from sandbox.conftest import settings
 from sandbox.programs_of_all_levels import (
-    FIGURES,
     THREADS,
     WARNINGS,
-    check_figures,
     check_threads,
     check_warnings,
 )
 from sandbox.surroundings import processes
 
 from remembrancer.sandbox import sandbox
-from remembrancer.sandbox.plan import OUTPUT_BYTES_LAST, RESULT_CHARACTERS_MAX
+from remembrancer.sandbox.plan import OUTPUT_BYTES_LAST
 from remembrancer.sandbox.port import SandboxBusy, SandboxUnavailable
 from remembrancer.sandbox.sandbox import Sandbox
 from remembrancer.sandbox.zygote_runner import ZygoteRunner
@@ -47,30 +45,6 @@ def open_pidfds(sandbox: Sandbox) -> list[int]:
         with suppress(ProcessLookupError):
             descriptors.append(os.pidfd_open(pid))
     return descriptors
-
-
-def test_run_returns_output_and_last_expression(box: Sandbox) -> None:
-    run = box.run("import sys\nprint('out')\nprint('err', file=sys.stderr)\n[1] * 2")
-
-    assert (run.stdout, run.stderr, run.result) == ("out\n", "err\n", "[1, 1]")
-    assert (run.exit_code, run.error, run.level) == (0, None, "ns")
-
-
-def test_error_has_line_and_traceback(box: Sandbox) -> None:
-    run = box.run("def f():\n    return {}['k']\n\nf()")
-
-    assert run.exit_code == 1
-    assert run.error is not None
-    assert (run.error["type"], run.error["message"], run.error["line"]) == ("KeyError", "'k'", 2)
-    assert "return {}['k']" in run.error["traceback"]
-    assert "program.py" not in run.error["traceback"]
-
-
-def test_syntax_error_has_its_line(box: Sandbox) -> None:
-    run = box.run("x = 1\nif x\n    y = 2")
-
-    assert run.error is not None
-    assert (run.error["type"], run.error["line"]) == ("SyntaxError", 2)
 
 
 @pytest.mark.parametrize(
@@ -121,12 +95,6 @@ def test_program_with_endless_output_is_stopped(box: Sandbox) -> None:
     run = box.run(f"import sys\nwhile True: sys.stdout.write('x' * {OUTPUT_BYTES_LAST // 8})")
 
     assert run.stopped == "output"
-
-
-def test_long_result_is_truncated_and_flagged(box: Sandbox) -> None:
-    run = box.run(f"'x' * {2 * RESULT_CHARACTERS_MAX}")
-
-    assert (len(run.result or ""), run.result_truncated) == (RESULT_CHARACTERS_MAX, True)
 
 
 def test_memory_limit_raises_an_error_in_the_program(box: Sandbox) -> None:
@@ -237,23 +205,6 @@ def test_sandbox_restarts_a_dead_zygote(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_many_short_programs_do_not_exhaust_the_zygote(tmp_path: Path) -> None:
-    """A worker that exits early does not count as lost: no extra worker, zygote or rerun."""
-    box = Sandbox(settings(tmp_path, sandbox_parallel=2))
-    box.start()
-    zygote, before = box._runner, process_ids(box)
-    with ThreadPoolExecutor(2) as callers:
-        runs = list(callers.map(box.run, ["raise SystemExit"] * rounds(100, 400)))
-    while len(process_ids(box)) > len(before):  # ending workers; an extra worker would stay
-        box.run("raise SystemExit")
-    same = box._runner is zygote
-    box.close()
-
-    assert {run.exit_code for run in runs} == {0}
-    assert same
-
-
-@pytest.mark.long
 def test_zygote_is_replaced_after_its_maximum_number_of_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,11 +292,6 @@ def test_data_folder_that_programs_could_read_is_rejected(
 def test_program_may_start_as_many_threads_as_its_limit_says(box: Sandbox) -> None:
     """With stacks of the default size, within the memory limit (specification.md#sandbox-limits)."""
     check_threads(box.run(THREADS))
-
-
-def test_saved_figure_comes_back_once(box: Sandbox) -> None:
-    """Open figures come back, unless the program has just saved them itself."""
-    check_figures(box.run(FIGURES))
 
 
 def test_warnings_and_errors_show_no_path_of_the_server(box: Sandbox) -> None:

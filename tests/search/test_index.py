@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spaces import batch
 
-from remembrancer.search import IndexCache, SpaceIndex, analyze
+from remembrancer.search import IndexCache, SpaceIndex
 from remembrancer.search.index import space_index as index_module
 from remembrancer.search.index.space_index import find_terms, merge_runs, seal_run
 from remembrancer.search.text.analysis import term
@@ -55,18 +55,6 @@ def test_index_built_in_batches_equals_one_built_at_once(events, cuts):
     )
 
 
-@given(EVENTS)
-def test_neighbours_are_consecutive_parts_of_a_session(events):
-    view = build_index(events, [len(events) // 2]).view()
-
-    by_session = defaultdict(list)
-    for part, session in enumerate(view["session"].tolist()):
-        by_session[session].append(part)
-    for parts in by_session.values():
-        assert view["previous"][parts].tolist() == [-1, *parts[:-1]]
-        assert view["next"][parts].tolist() == [*parts[1:], -1]
-
-
 @given(EVENTS, st.integers(1, 60))
 def test_sealing_the_tail_keeps_all_postings(events, most):
     plain = build_index(events, list(range(len(events)))).view()
@@ -81,20 +69,6 @@ def test_sealing_the_tail_keeps_all_postings(events, most):
         assert [a.tolist() for a in plain.find(term(word))] == [
             a.tolist() for a in sealing.find(term(word))
         ]
-
-
-@given(EVENTS, st.integers(1, 60), st.lists(st.sampled_from([*WORDS, "omega"]), max_size=9))
-def test_terms_looked_up_together_are_those_looked_up_alone(events, most, words):
-    before = index_module.TAIL_POSTINGS_MAX
-    index_module.TAIL_POSTINGS_MAX = most
-    try:
-        together, alone = (build_index(events, list(range(len(events)))).view() for _ in range(2))
-    finally:
-        index_module.TAIL_POSTINGS_MAX = before
-
-    terms = [term(word) for word in words]
-    for matches, one in zip(together.find_all(terms), terms, strict=True):
-        assert [a.tolist() for a in matches] == [a.tolist() for a in alone.find(one)]
 
 
 @given(
@@ -163,60 +137,6 @@ def test_steady_erasing_does_not_fill_the_memory():
     assert max(sizes[1_000:]) <= max(sizes[:1_000])
 
 
-def test_view_does_not_change_while_the_index_grows():
-    index = build_index([("alpha", "beta", 1)], [])
-    view = index.view()
-    index.add(
-        batch(
-            [
-                (
-                    "alpha",
-                    "gamma",
-                )
-            ]
-            * 500,
-            first=1,
-            sessions=[1] * 500,
-        ),
-        501,
-    )
-
-    assert view.size == 2
-    assert len(view.find(term("alpha"))[0]) == 1
-    assert index.view().events == 501
-
-
-def test_vectors_keep_their_order_across_large_batches():
-    rng = np.random.default_rng(1)
-    index, sizes = SpaceIndex(8), [3, 5000, 2, 4200]
-    expected, number = [], 0
-    for size in sizes:
-        some = batch([("alpha", "")] * size, first=number)
-        vectors = rng.integers(-127, 127, (size, 8)).astype("i1")
-        index.add(
-            type(some)(**{**{f: getattr(some, f) for f in some.__slots__}, "vectors": vectors}),
-            number + size,
-        )
-        expected.append(vectors)
-        number += size
-
-    assert (np.concatenate(index.view().vectors) == np.concatenate(expected)).all()
-
-
-def test_cache_evicts_the_least_recently_used_index():
-    some = batch([("alpha beta", "gamma")] * 200)
-    alone = SpaceIndex(0)
-    alone.add(some, 200)
-    cache = IndexCache(memory_bytes=alone.nbytes * 5 // 2, dimensions=0)
-    for space in (1, 2, 3):
-        result = cache.take(space)
-        result.add(some, 200)
-        cache.weigh(space, result)
-        cache.take(1)
-
-    assert [cache.take(space).next_event for space in (1, 3, 2)] == [200, 200, 0]
-
-
 @given(EVENTS, st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=5))
 def test_index_of_segments_equals_one_of_rows(events, pieces):
     """A segment may have its place anywhere: before, between and after events from rows."""
@@ -265,11 +185,3 @@ def test_index_beyond_the_budget_serves_one_search():
         assert len(large.find(term("alpha"))[0]) == 800
         assert cache.holds("short", revision=0, end=200, within=0)
         assert not cache.holds("large", revision=0, end=1, within=0)
-
-
-def test_terms_are_counted_per_part():
-    [part] = analyze(query="tea tea tea and coffee", response="", topic=None, occurred_ms=0)
-
-    assert Counter({term("tea"): 3, term("coffe"): 1}) == Counter(
-        {t: n for t, n in part.terms.items() if t in (term("tea"), term("coffe"))}
-    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from spaces import order, space
 
-from remembrancer.search import embedding_text
-from remembrancer.search.text.analysis import parse_query, parse_terms, words
+from remembrancer.search.text.analysis import parse_query, words
 from remembrancer.search.text.languages import LANGUAGES, detect, stem
 
 SENTENCES = {
@@ -149,27 +148,3 @@ def test_query_without_spaces_is_cut_at_its_stop_words(query, content):
 
     assert [word.text for word in parsed.words if not word.is_stop] == content
     assert "".join(word.text for word in parsed.words) == query.rstrip("？")
-
-
-def test_function_words_do_not_decide_which_sentence_is_found():
-    # Both have more pairs of the question than the answer: 我们的, 是什么 and ですか, 何ですか.
-    assert order(space("我们的是什么我们的", "宠物住院了"), "我们的宠物是什么")[:1] == [1]
-    assert order(space("これは何ですかと何ですか", "仕事を始めた"), "私の仕事は何ですか")[:1] == [1]
-
-
-def test_single_character_matches_the_sentence_that_contains_it():
-    assert order(space("天気がいいですね", "昨日から膝が痛む"), "私の膝は")[:1] == [1]
-    assert order(space("昨天下雨了", "家里的猫病了"), "我的猫病")[:1] == [1]
-
-
-def test_focus_phrase_without_spaces_is_not_cut():
-    (phrase,) = parse_terms("旅行", ["京都の旅"], []).phrases
-
-    assert [word.text for word in phrase.words] == ["京都の旅"]
-
-
-def test_text_to_embed_of_a_query_without_spaces_has_none():
-    view = space("我对花生过敏", "今天下雨")
-
-    assert embedding_text(view, parse_query("我对什么过敏", view.languages)) == "我对什么过敏"
-    assert embedding_text(view, parse_query("Tom 对什么过敏", view.languages)) == "Tom 对什么过敏"

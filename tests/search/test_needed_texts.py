@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remembrancer.search.text.screening import _techniques, needed_texts
+from remembrancer.search.text.screening import _techniques
 
 PATTERNS = [(text, pattern) for text, some in _techniques().patterns.items() for _, pattern in some]
 
@@ -23,24 +22,3 @@ def test_every_match_has_one_of_the_texts_it_needs(data: st.DataObject) -> None:
 
     assert match is not None
     assert any(text in match[0] for text, one in PATTERNS if one == pattern)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "needed"),
-    [
-        (r"\b(?:ignore|forget)\b x", ("forget", "ignore")),
-        (r"\bfrom now on\b", ("from now on",)),
-        (r"\b(?:do|never)\b.{0,9}\b(?:tell|inform)", ("inform", "tell")),
-        (r"^[ \t]*(?:system|agent):", ("agent", "system")),
-        (r"(?:very )?important", ("important",)),
-        (r"(?:very )+much", ("very ",)),
-        (r"colou?r", ("colo",)),
-        (r"(?:a?|bc) ?", ()),
-        (r"[ab]", ()),
-        (r"a{0,3}", ()),
-    ],
-)
-def test_the_longest_texts_that_are_needed_are_chosen(
-    pattern: str, needed: tuple[str, ...]
-) -> None:
-    assert needed_texts(pattern) == needed

@@ -79,27 +79,6 @@ def memory(*, erased: int = 0, repetitions: int = 0, notices: int = 0) -> Memory
     return Memory(index.view(), random.normal(size=DIMENSIONS).astype("f4"))
 
 
-def plain_pool(result: Ranking) -> list[int]:
-    """Return the parts of the pool by the definition, from the best parts of the ranking."""
-    view, everything = result.view, np.arange(result.view.size)
-    base = result.base_of(everything)
-    pool = set(result.pool.tolist())
-    events = {int(view["event"][part]) for part in pool}
-    whole = [part for part in everything.tolist() if view["event"][part] in events]
-    assert base[result.pool].max() == base[result.allowed].max()
-    return [part for part in whole if result.allowed[part]]
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"erased": 300}, {"repetitions": 4}, {"notices": 50}], ids=str
-)
-def test_pool_has_all_parts_of_its_events(options: dict[str, int]) -> None:
-    result = memory(**options).ranking()
-
-    assert result.pool.tolist() == plain_pool(result)
-    assert len(result.pool) < result.view.alive_parts
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"erased": 300}, {"repetitions": 4}, {"notices": 50}], ids=str
 )
@@ -118,28 +97,6 @@ def test_pool_has_the_best_parts_and_the_turns_beside_them(options: dict[str, in
     assert {part for part in beside if result.allowed[part]} <= pool
 
 
-def test_period_limits_the_pool() -> None:
-    whole = memory()
-    among = np.arange(whole.view.size) % 3 > 0
-
-    result = whole.ranking(among=among)
-
-    assert result.pool.tolist() == plain_pool(result)
-    assert among[result.pool].all()
-
-
-@pytest.mark.parametrize("lifts", [{}, {3: 1.0, 4_000: 2.0}], ids=["none", "two events"])
-def test_matching_events_are_counted_once(lifts: dict[int, float]) -> None:
-    result = memory(erased=300).ranking()
-    events = result.view["event"]
-    matches = {int(number) for number in events[result.matches]}
-    alive = {int(number) for number in events[result.allowed]}
-
-    assert result.matching(Known(focus=dict.fromkeys(lifts, 1.0))) == len(
-        (matches | set(lifts)) & alive
-    )
-
-
 def test_lifted_event_joins_the_pool_with_all_its_parts() -> None:
     result = memory().ranking()
     worst = int(np.argmin(result.base_of(np.arange(result.view.size))))
@@ -150,19 +107,3 @@ def test_lifted_event_joins_the_pool_with_all_its_parts() -> None:
 
     parts = np.flatnonzero(result.view["event"] == event)
     assert set(parts.tolist()) <= set(result.pool.tolist())
-
-
-def test_ranks_count_the_larger_scores() -> None:
-    result = memory().ranking()
-    parts = result.pool[:40:9].tolist()
-
-    events = result.view["event"][parts].tolist()
-    ranks = [
-        {name: rank for name, rank, _ in result.reasons(*one) if rank}
-        for one in zip(events, parts, strict=True)
-    ]
-
-    cosine = result.cosine
-    for part, own in zip(parts, ranks, strict=True):
-        if cosine[part] > 0:
-            assert own["dense"] == 1 + np.count_nonzero(cosine[result.pool] > cosine[part])

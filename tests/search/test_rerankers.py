@@ -53,13 +53,6 @@ def test_cross_encoder_reads_query_and_text_together(tmp_path: Path) -> None:
     assert reranker.name.startswith("onnx/cross-")
 
 
-def test_sentence_model_is_no_cross_encoder(tmp_path: Path) -> None:
-    folder = onnx_models.sentence_model(tmp_path / "tiny")
-
-    with pytest.raises(RerankerUnavailable, match="one logit"):
-        open_reranker(f"onnx:{folder}", seconds=1)
-
-
 @pytest.mark.parametrize("play", [counts_hounds, counts_in_texts])
 def test_endpoint_scores_documents_in_either_shape(play: Any) -> None:
     with endpoint(play) as api:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import random
 import string
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,9 +14,7 @@ from hypothesis import strategies as st
 from remembrancer.accounts.keys import mint
 from remembrancer.search.text.screening import (
     DetectedSecret,
-    _load_scanner,
     find_secrets,
-    load,
     mask_secrets,
 )
 
@@ -262,28 +258,3 @@ def test_secrets_can_be_scanned_by_many_threads() -> None:
 
     assert all(one == result[0] for one in result)
     assert len(result[0]) == 1
-
-
-def test_detector_is_loaded_lazily() -> None:
-    """A command that only lists keys must not load the detector."""
-    process = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys, remembrancer.search.text.screening; print('kingfisher_sdk' in sys.modules)",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert process.stdout == "False\n"
-
-
-def test_rules_can_be_loaded_in_the_background() -> None:
-    """The first turn or lesson must not wait for the rules."""
-    _load_scanner.cache_clear()
-
-    load().join()
-
-    assert _load_scanner.cache_info().currsize == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import tempfile
 from importlib import resources
 from pathlib import Path
 from threading import Thread
@@ -16,10 +15,8 @@ from hypothesis import strategies as st
 
 from remembrancer.search.embedders import sentence_encoder
 from remembrancer.search.embedders.centring import SAMPLES
-from remembrancer.search.embedders.multilingual import MultilingualEmbedder
 from remembrancer.search.embedders.pieces import PieceTokenizer
 from remembrancer.search.embedders.sentence_encoder import (
-    EmbeddingFile,
     SentenceEncoder,
     WordTokenizer,
 )
@@ -81,16 +78,6 @@ def test_a_text_has_the_same_vector_alone_among_others_and_from_the_cache(
     assert least_cosine(first, alone) > 1 - 1e-5
 
 
-def test_without_short_formats_the_vectors_are_exact_to_16_bits(
-    reference: Any, tokenizer: WordTokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A processor without such instructions multiplies in float32 what the cache has in 16 bits."""
-    monkeypatch.setattr(sentence_encoder, "has_short_formats", lambda: False)
-    exact = SentenceEncoder(reference._model, tokenizer)
-
-    assert least_cosine(exact.encode(TEXTS), reference.encode(list(TEXTS))) > 1 - 1e-4
-
-
 def test_no_token_overflows_a_sum_of_16_bits(encoder: SentenceEncoder) -> None:
     """The largest numbers of any token have room for the five places of a window and itself."""
     rows = encoder._rows
@@ -102,56 +89,12 @@ def test_no_token_overflows_a_sum_of_16_bits(encoder: SentenceEncoder) -> None:
     assert max(int(branch.sum()) for branch in branches) < 2**15
 
 
-def test_embeddings_are_read_from_a_file_or_kept_without_one(
-    reference: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table: Any = reference._model.table
-    tokens = np.array([5, 0, 128_009, 5])
-    stored = EmbeddingFile(table)
-    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
-    kept = EmbeddingFile(table)
-
-    assert [one._table is table for one in (stored, kept)] == [False, True]
-    assert (stored.of(tokens) == table[tokens]).all()
-    assert (kept.of(tokens) == table[tokens]).all()
-
-
-def test_tokens_in_use_stay_in_a_full_cache(
-    reference: Any, tokenizer: WordTokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 40)
-    rows = SentenceEncoder(reference._model, tokenizer)._rows
-    common = np.arange(10)
-    for first in range(100, 200, 5):
-        rows.of(np.concatenate([common, np.arange(first, first + 5)]))
-
-    assert set(common + 1) <= set(rows._owners & (2**32 - 1))
-
-
-def test_tokens_are_those_of_the_package(reference: Any, tokenizer: WordTokenizer) -> None:
-    """A text is read word by word, and no token spans a space."""
-    for text in TEXTS:
-        assert tokenizer.tokens([text])[0] == reference._tokenizer.encode(text)
-
-
 @settings(max_examples=300, deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" \n\u0308")))
 def test_tokens_of_any_text_are_those_of_the_package(
     reference: Any, tokenizer: WordTokenizer, text: str
 ) -> None:
     assert tokenizer.tokens([text])[0] == reference._tokenizer.encode(text)
-
-
-def test_a_full_cache_makes_room_and_changes_no_vector(
-    reference: Any, tokenizer: WordTokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 7)
-    encoder = SentenceEncoder(reference._model, tokenizer)
-    expected = reference.encode(list(SAMPLES))
-
-    for text, vector in zip(SAMPLES, expected, strict=True):
-        assert least_cosine(encoder.encode([text]), vector[None]) > 1 - ROUNDING
-    assert least_cosine(encoder.encode(SAMPLES), expected) > 1 - ROUNDING
 
 
 def test_threads_share_the_cache(
@@ -199,31 +142,3 @@ def test_processes_share_the_cache(
         process.join()
 
     assert [process.exitcode for process in processes] == [0, 0, 0]
-
-
-def test_process_finds_the_rows_that_another_cached(
-    reference: Any, tokenizer: WordTokenizer
-) -> None:
-    encoder = SentenceEncoder(reference._model, tokenizer)
-
-    def encode(part: int) -> None:
-        encoder.use_part(part, 2)
-        encoder.encode(SAMPLES)
-
-    first = fork.Process(target=encode, args=(0,))
-    first.start()
-    first.join()
-    cached = encoder._rows.cached()
-    encode(1)
-
-    assert cached
-    assert encoder._rows.cached() == cached
-
-
-def test_the_embedder_uses_it() -> None:
-    embedder = MultilingualEmbedder()
-
-    vectors = embedder.encode(["Where is the key?", "¿Dónde está la llave?"])
-
-    assert vectors.shape == (2, 512)
-    assert vectors[0] @ vectors[1] > 0.7

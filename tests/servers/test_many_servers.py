@@ -20,7 +20,6 @@ from service import new_key
 
 from remembrancer.accounts import keys
 from remembrancer.context import Context
-from remembrancer.protocol.seal import render
 from remembrancer.testing.linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
 from remembrancer.testing.servers import Answer, Server
 
@@ -95,31 +94,6 @@ def test_steps_are_unique_consecutive_and_in_order_across_servers(
         == []
     )
     assert sorted(answer.body["step"] for answer in answers) == list(range(1, 101))
-
-
-def test_duties_are_the_same_on_every_server(servers: list[Server], key: str) -> None:
-    """One server counts the step, another stores its turn, a third receives its seal."""
-    searches = []
-    for sessions, is_remembered in (("kept", True), ("missed", False)):
-        first, second, third = servers
-        where = {"session_id": sessions, "user_id": "ada"}
-        first.post("/api/v7/memory", {"query_text": "ferry", **where}, key=key)
-        if is_remembered:
-            second.post(
-                "/api/v7/remember",
-                {"query": "When?", "response": f"At nine, {sessions}.", **where},
-                key=key,
-            )
-        searches.append(
-            third.post(
-                "/api/v7/memory", {"query_text": "ferry", "last_seal": render(1), **where}, key=key
-            ).body
-        )
-
-    stored, missed = searches
-    assert "duty_error" not in stored
-    assert "since step 1" in missed["duty_error"]
-    assert [answer["step"] for answer in searches] == [2, 2]
 
 
 def test_sessions_keep_their_users_on_every_server(servers: list[Server], key: str) -> None:

@@ -25,9 +25,7 @@ from waiting import wait_until
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.server.slots import SharedNumbers, Slot
-from remembrancer.server.supervisor import workers_of
 from remembrancer.settings import Settings
-from remembrancer.store import DataFolderBusy
 from remembrancer.store.locations import hold
 from remembrancer.testing.linear import not_one_counter
 from remembrancer.testing.servers import Server
@@ -74,36 +72,6 @@ def has_store(pid: int) -> bool:
             with suppress(FileNotFoundError):  # closed meanwhile
                 names.append(path.readlink().name)
     return "remembrancer.sqlite3" in names
-
-
-def test_connections_go_to_the_workers_of_one_parent_in_turn(
-    started: Server, tmp_path: Path
-) -> None:
-    with pytest.raises(DataFolderBusy, match=str(started.process.pid)):
-        hold(tmp_path / "data")
-    open_connections = [socket.create_connection(("127.0.0.1", started.port)) for _ in range(20)]
-    for connection in open_connections:
-        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert connection.recv(100).startswith(b"HTTP/1.1 200")
-    inodes = {str(place) for pid in workers(started) for place in _connections(pid, started.port)}
-    counts = Counter(place.split(":")[0] for place in inodes)
-    for connection in open_connections:
-        connection.close()
-
-    assert sorted(counts.values()) == [10, 10]
-
-
-def _connections(pid: int, port: int) -> Iterator[str]:
-    """Yield `pid:inode` of the open connections of a process to this port."""
-    here = {
-        fields[9]
-        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
-        if (fields := line.split())[1].endswith(f":{port:04X}") and fields[3] == "01"
-    }
-    for path in Path(f"/proc/{pid}/fd").iterdir():
-        target = str(path.readlink())
-        if target.startswith("socket:[") and target[8:-1] in here:
-            yield f"{pid}:{target[8:-1]}"
 
 
 def test_worker_that_is_killed_is_replaced_and_loses_no_finished_write(
@@ -295,11 +263,6 @@ def test_workers_share_out_what_a_server_may_use() -> None:
     assert (share.index_memory_bytes, share.store_connections) == (25 << 20, 4)
     assert share.search_threads == 2
     assert share.request_memory_bytes >= 4 * settings.file_bytes_max
-
-
-def test_number_of_workers_is_the_setting_or_that_of_processors() -> None:
-    assert workers_of(Settings(workers=3)) == 3
-    assert 1 <= workers_of(Settings()) <= 8
 
 
 def test_connections_in_the_channel_of_a_dead_worker_pass_to_the_next() -> None:

@@ -76,19 +76,6 @@ def test_pure_writes_leave_no_duty_to_the_next_counted_search(
         assert "reminders" not in answer
 
 
-def test_pure_writes_beside_an_agent_owe_nothing_and_settle_nothing(http: Http) -> None:
-    """An import into the session of an agent (specification.md#duty-part)."""
-    step = http.memory("question", session_id="s")["step"]
-    write_events(http, "s")
-    remember_without_protocol(http, "s")
-
-    missed = http.memory("question", session_id="s", last_seal=render(step))
-
-    assert "No turn was remembered" in missed["duty_error"]
-    assert "reminders" not in missed
-    assert compliance(http)["total"]["turns"] == 0
-
-
 def test_turns_of_the_protocol_make_an_l1_and_a_cube_due_among_others(http: Http) -> None:
     """The turns that take part are counted alone (specification.md#duty-part)."""
     write_batch(http, "s")

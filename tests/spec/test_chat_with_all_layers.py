@@ -50,13 +50,6 @@ class TestWithoutModel:
 
         assert "The hull gets blue. - The mast is ordered." in answer["reply"]
 
-    def test_fallback_sentences_are_no_memory(self, http: Http) -> None:
-        reply = say(http, "Which tea do I like?")["reply"]
-        answer = http.memory("I can only quote what I remember", interact=False)
-
-        assert "I can only quote" in reply
-        assert all("quote" not in hit["response"] for hit in answer["hits"])
-
 
 class TestWithModel:
     """The model reads all layers, and the session so far."""

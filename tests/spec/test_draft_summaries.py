@@ -172,17 +172,6 @@ def test_unusable_model_leads_to_headlines(start: Start, play: Play) -> None:
     assert is_quoted(answer["summary_text"])
 
 
-def test_draft_without_a_model_is_headlines(http: Http) -> None:
-    """Without a model the draft is headlines (specification.md#l1-draft-fallback)."""
-    save_turns(http)
-
-    answer = draft(http)
-
-    assert answer["made_by"] == "headlines"
-    assert "REMEMBRANCER_MODEL_SUMMARIZE" in answer["detail"]
-    assert 0.05 <= answer["ratio"] <= 0.08
-
-
 def test_account_that_forbids_outside_models_gets_headlines(start_with: Start) -> None:
     """An account can forbid models on other machines (specification.md#l1-draft-outside-models)."""
     http, tiny = start_with(
@@ -294,29 +283,3 @@ def test_map_lines_are_verified_and_other_l1s_get_headlines(mapping: Mapping) ->
         f"- 2026-01-01 The roof was mended by Holm. All of the work cost 840 euros. ({roof})",
     ]
     assert [one["sentence"] for one in answer["dropped"]] == [*wrong]
-
-
-def test_agent_part_of_the_map_precedes_the_model_part(mapping: Mapping) -> None:
-    """The agent's own part comes first (specification.md#map-agent-part)."""
-    http, tiny, lines = mapping
-    l1(http, "Ada moved to Oslo in May.")
-    http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May."})
-    lines.append(f"- A boat was bought by Ada. ({l1(http, 'Ada bought a boat in June.')})")
-
-    own, made = map_draft(http)["map_text"].splitlines()
-
-    assert own == "Ada: Oslo since May."
-    assert made.startswith("- 2026-01-01 A boat was bought by Ada. ")
-    assert "moved to Oslo" not in tiny.prompts[0]
-
-
-def test_unusable_model_leads_to_a_map_of_headlines(start: Start) -> None:
-    """An unusable model leads to headlines (specification.md#map-by-model)."""
-    http, _ = start(fails(401))
-    oslo = l1(http, "Ada moved to Oslo in May.")
-
-    answer = map_draft(http)
-
-    assert answer["map_text"] == f"- 2026-01-01 Ada moved to Oslo in May. ({oslo})"
-    assert answer["made_by"] == "headlines"
-    assert "the endpoint rejected the key" in answer["detail"]

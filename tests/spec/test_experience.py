@@ -8,7 +8,7 @@ import pytest
 from service import Http
 
 from remembrancer import testing
-from remembrancer.cubes.outcomes import SETTLED_AFTER_MS, corrects, follows
+from remembrancer.cubes.outcomes import SETTLED_AFTER_MS
 from remembrancer.memory.maintenance import Maintenance
 
 QUESTION = "How do I descale my kettle?"
@@ -69,51 +69,12 @@ def test_answer_that_cites_or_follows_the_rules_uses_the_cube(
     assert record(http) == expected
 
 
-def test_vote_for_a_cube_is_use(http: Http) -> None:
-    cube_id = create(http)
-    http.memory(QUESTION, session_id="s")
-    http.remember(QUESTION, "Scrub it.", session_id="s")
-    vote = {"cube_id": cube_id, "user_id": "owner", "vote": 1, "reason": "It worked."}
-    http.post("/api/v7/experience/vote", vote)
-    http.memory("And the iron?", session_id="s")
-
-    assert record(http) == "helped 1 of 1"
-
-
 def test_correction_by_the_user_is_a_bad_outcome(http: Http) -> None:
     """A correction makes the outcome bad (specification.md#outcome-bad)."""
     create(http)
     turn(http, "s", then="No, that does not work. The scale is still there.")
 
     assert record(http) == "helped 0 of 1"
-
-
-def test_failed_second_look_is_a_bad_outcome(http: Http) -> None:
-    create(http)
-    draft = f"{FOLLOWING} It costs 12 EUR."
-    http.memory(QUESTION, session_id="s")
-    http.remember(QUESTION, draft, user_id="owner", session_id="s")
-    assert http.post("/api/v7/agent/second-look", {"draft": draft}).json()["status"] == "fail"
-    http.memory("And the iron?", session_id="s")
-
-    assert record(http) == "helped 0 of 1"
-
-
-@pytest.mark.parametrize(("program", "helped"), [("print(1)", 1), ("1 / 0", 0)])
-def test_last_program_of_the_turn_decides(
-    http: Http, clock: testing.FrozenClock, program: str, helped: int
-) -> None:
-    create(http)
-    http.memory(QUESTION, session_id="s")
-    clock.advance(1_000)
-    for code in ("import nothing_of_the_sort", program):
-        run = http.post("/api/v7/execute/code", {"code": code, "session_id": "s"})
-        assert run.status_code == 200
-    http.remember(QUESTION, FOLLOWING, session_id="s")
-    clock.advance(1_000)
-    http.memory("And the iron?", session_id="s")
-
-    assert record(http) == f"helped {helped} of 1"
 
 
 def test_last_turn_of_a_session_is_judged_after_an_hour(
@@ -222,44 +183,3 @@ def test_record_of_a_cube_is_that_of_the_account(http: Http) -> None:
 
     assert record(http) == "helped 1 of 1"
     assert record(http.as_account("bob")) is None
-
-
-def test_messages_that_correct_are_recognised() -> None:
-    correcting = [
-        "No, that's wrong.",
-        "that does not work",
-        "still fails with the same error",
-        "That is not what I asked for",
-        "Nein, das stimmt nicht",
-        "das funktioniert nicht",
-        "ça ne marche pas",
-        "No funciona",
-        "Non funziona ancora",
-        "Нет, это неправильно",
-        "不对，还是报错",
-    ]
-    others = [
-        "Thanks, that works!",
-        "No problem. What about the iron?",
-        "It is not urgent, but can you check the date?",
-        "Danke, das passt",
-        "Now write the tests",
-        "No, thank you.",
-        "не забудь про чайник",
-        "不错，谢谢",
-        "",
-    ]
-
-    assert [message for message in correcting if not corrects(message)] == []
-    assert [message for message in others if corrects(message)] == []
-
-
-def test_answer_follows_rules_by_code_or_by_many_words() -> None:
-    many = "- MUST ask about allergies, religion, budget, travel."
-    for rules, answer, expected in (
-        ("- MUST call `math.fsum(values)`.", "total = math.fsum(values)", True),
-        ("- MUST call `math.fsum(values)`.", "total = sum(values)", False),
-        ("- MUST pass timeout_s to every request.", "get(url, timeout_s=3)", True),
-        (many, "What is your budget?", False),
-    ):
-        assert follows(rules, "What now?", answer) == expected

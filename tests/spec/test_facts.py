@@ -222,12 +222,6 @@ class TestChange:
         assert (fact["status"], fact["superseded_by"], fact["valid_to"]) == ("current", None, None)
         assert len(http.memory("What colour is the boat?", "ada")["facts"]) == 2
 
-    def test_removed_fact_cannot_be_changed(self, http: Http) -> None:
-        fact_id = add(http, "Ada sails.")["fact"]["fact_id"]
-        http.delete(f"{FACTS}/{fact_id}")
-
-        assert http.patch(f"{FACTS}/{fact_id}", {"pinned": True}).status_code == 409
-
     def test_unknown_fact_is_404(self, http: Http) -> None:
         foreign = add(http.as_account("other"), "Bob sails.")["fact"]["fact_id"]
 
@@ -260,15 +254,6 @@ def test_expired_fact_is_served_no_more(http: Http, clock: FrozenClock) -> None:
     assert http.memory("Who sails?", "ada", interact=False)["facts"] == []
     assert "sails" not in pack
     assert [fact["status"] for fact in listed(http, status="expired")] == ["expired"]
-
-
-def test_same_fact_can_be_stored_again_after_its_end(http: Http, clock: FrozenClock) -> None:
-    """Only facts that hold are one (specification.md#facts-equal)."""
-    add(http, "Ada sails.", expires_at=rfc3339(clock() + DAY_MS))
-    clock.advance(DAY_MS)
-
-    assert add(http, "Ada sails.")["outcome"] == "stored"
-    assert texts(http) == ["Ada sails."]
 
 
 def test_times_that_cannot_hold_are_refused(http: Http) -> None:
@@ -387,35 +372,6 @@ class TestInstructions:
         assert answer["facts"] == []
         assert listed(http) == []
 
-    def test_each_turn_of_a_batch_has_its_own(self, http: Http) -> None:
-        turns = [
-            ("Hi. My train was late today.", []),
-            (
-                "Please always answer in German. Now translate it.",
-                ["Please always answer in German."],
-            ),
-            ("The meeting is at four. Never use emoji.", ["Never use emoji."]),
-        ]
-        batch = [
-            {"query": message, "response": "Ok.", "user_id": "ada", "session_id": "s"}
-            for message, _ in turns
-        ]
-        results = http.post("/api/v7/memory/batch", {"turns": batch}).json()["receipts"]
-        instructions = http.get("/api/v7/memory/instructions", params={"user_id": "ada"}).json()
-        sources = {one["text"]: one["event_id"] for one in instructions["instructions"]}
-
-        assert sources == {
-            wish: saved["event_id"]
-            for (_, wishes), saved in zip(turns, results, strict=True)
-            for wish in wishes
-        }
-
-    def test_look_alikes_are_none(self, http: Http) -> None:
-        for message in ("I always get lost there.", "She never called.", "Should I always save?"):
-            http.remember(message, "I see.", user_id="ada")
-
-        assert listed(http, which="all") == []
-
     def test_a_condition_must_fit_the_question(self, http: Http) -> None:
         http.remember("When I ask about recipes, always give the grams.", "Sure.", user_id="ada")
 
@@ -441,25 +397,11 @@ class TestInstructions:
             "From now on always answer in German."
         ]
 
-    def test_start_pack_has_them(self, http: Http) -> None:
-        http.remember("Please always call me Captain.", "Aye.", user_id="ada")
-        pack = http.get("/api/v7/memory/start", params={"user_id": "ada"}).json()["prompt_text"]
-
-        assert "- 2026-01-01 Please always call me Captain." in pack
-
     def test_erasing_the_turn_erases_it(self, http: Http) -> None:
         event_id = http.remember("Never use emoji.", "Ok.", user_id="ada")["event_id"]
         http.delete(f"/api/v7/event/{event_id}").raise_for_status()
 
         assert listed(http, which="all", status="all") == []
-
-    def test_a_revision_of_the_turn_keeps_one(self, http: Http) -> None:
-        http.memory("a", "ada", session_id="s")
-        for draft in ("Ok.", "Certainly."):
-            revised = http.remember("Never use emoji.", draft, user_id="ada", session_id="s")
-        [one] = listed(http, which="all")
-
-        assert one["event_ids"] == [revised["event_id"]]
 
 
 class TestToldTwice:
@@ -489,22 +431,3 @@ class TestToldTwice:
         assert [*parts["instructions"], *parts["facts"]] == [f"2026-01-01 {critical}"]
         if not message.startswith("remember"):
             assert [one["text"] for one in answer["instructions"]] == [critical]
-
-    def test_in_two_turns(self, http: Http) -> None:
-        for text in ("We never deploy on Fridays.", "On Fridays we never deploy."):
-            http.remember(text, "Noted.", user_id="ada")
-
-        parts = http.get("/api/v7/memory/start?user_id=ada&format=json").json()["parts"]
-
-        assert parts["instructions"] == ["2026-01-01 On Fridays we never deploy."]
-
-    def test_other_statements_of_the_turn_stay(self, http: Http) -> None:
-        message = "Always answer in French. Never use tables."
-        http.remember(message, "Noted.", user_id="ada", critical="Always answer Ada in French.")
-
-        parts = http.get("/api/v7/memory/start?user_id=ada&format=json").json()["parts"]
-
-        assert sorted(parts["instructions"]) == [
-            "2026-01-01 Always answer Ada in French.",
-            "2026-01-01 Never use tables.",
-        ]

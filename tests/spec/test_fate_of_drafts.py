@@ -80,37 +80,6 @@ def test_erasing_a_turn_erases_its_drafts(http: Http, revised: dict[str, str]) -
     assert session.json()["counts"]["events"] == 0
 
 
-def test_a_draft_that_an_l1_covers_hands_it_to_its_revision(http: Http) -> None:
-    http.memory(QUESTION, session_id="s")
-    http.remember(QUESTION, DRAFT, session_id="s", l1_summary="The ferry was looked up.")
-    http.remember(QUESTION, "At 9:40.", session_id="s")
-    summary = {"user_id": "owner", "session_id": "s", "summary_text": "Once more."}
-
-    answer = http.post("/api/v7/memory/summarize", summary).json()
-
-    assert answer["warning"].startswith("It replaces the L1")
-
-
-def test_equal_words_at_other_steps_are_other_turns(http: Http) -> None:
-    events = set()
-    for _ in range(3):
-        http.memory("continue", session_id="s")
-        answer = http.remember("continue", "Done.", session_id="s")
-        again = http.remember("continue", "Done.", session_id="s")  # a retry
-        assert again["event_id"] == answer["event_id"]
-        events.add(answer["event_id"])
-
-    assert len(events) == 3
-
-
-def test_the_first_draft_saved_again_is_the_turn(http: Http, revised: dict[str, str]) -> None:
-    again = http.remember(QUESTION, DRAFT, session_id="s")
-
-    assert again["event_id"] != revised["draft"]
-    assert DRAFT in searched(http)
-    assert revised["final"] in again["receipts"][0]["detail"]
-
-
 def test_without_a_search_no_turn_is_a_revision(http: Http) -> None:
     """Without a step, two answers to equal words are two turns.
 

@@ -43,22 +43,6 @@ def test_erased_event_is_gone_from_search_and_detail_at_once(http: Http) -> None
     assert [http.get(path).status_code, http.delete(path).status_code] == [404, 404]
 
 
-def test_loaded_index_drops_the_event_without_a_reload(http: Http) -> None:
-    """The erased event's parts are only marked; a reload would drop them."""
-    first, second, third = (
-        http.remember(f"q{n}", f"Rope number {n}.")["event_id"] for n in range(3)
-    )
-    hit_ids(http, "rope")
-    space = http.context.store.read(lambda tx: tx.one("select id from spaces")).id
-    index = http.context.index_cache.take(space)
-    parts = index.view().size
-
-    http.delete(f"/api/v7/event/{second}")
-
-    assert sorted(hit_ids(http, "rope")) == sorted([first, third])
-    assert (index.view().size, index.view().events) == (parts, 2)
-
-
 def test_erased_text_is_not_left_in_any_file(http: Http) -> None:
     """No erased text stays in the database file (specification.md#forget-no-trace)."""
     answer = http.remember("What is the word?", "The word is zx91qv77.", topic="zx91qv77")
@@ -292,14 +276,6 @@ def test_erased_file_is_gone_and_its_quota_is_freed(http: Http) -> None:
     assert [path for path in blobs if path.is_file()] == []
 
 
-def test_content_shared_with_another_file_stays(http: Http) -> None:
-    one, other = (create_file(http, name, "same") for name in "ab")
-
-    http.delete(one["url"])
-
-    assert http.get(other["url"]).content == b"same"
-
-
 class TestReplacing:
     """A replaced draft is erased; its facts and summaries stay.
 
@@ -336,16 +312,6 @@ class TestReplacing:
 
         assert [answer.status_code for answer in answers] == [409, 409, 404]
         assert http.rows() == before
-
-    def test_replaces_without_a_turn_is_skipped(self, http: Http) -> None:
-        draft = http.remember("q", "r")["event_id"]
-
-        body = {"critical": "The ferry is daily.", "replaces": draft}
-        receipts = http.post("/api/v7/remember", body).json()["receipts"]
-
-        outcomes = [(part["part"], part["outcome"]) for part in receipts]
-        assert outcomes == [("replaces", "skipped"), ("critical", "stored")]
-        assert http.get(f"/api/v7/event/{draft}").status_code == 200
 
 
 @pytest.mark.parametrize(

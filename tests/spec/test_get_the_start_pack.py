@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
 from service import Http
 
 from remembrancer.context import Context
@@ -154,3 +155,14 @@ def test_pinned_key_gets_the_pack_of_its_own_user(http: Http) -> None:
         == 403
     )
     assert "seasick" not in json.dumps(pack(http.as_account("bob"), user_id="ada"))
+
+
+@pytest.mark.parametrize("client", ["mcp", "hooks"])
+def test_start_pack_and_prompt_speak_to_their_reader(http: Http, client: str) -> None:
+    """Without paths and seals for who sends no requests (specification.md#start-client)."""
+    prompt = http.get("/api/v7/agent/prompt", params={"client": client, "user_id": "owner"}).json()
+
+    for text in (pack(http, client=client)["prompt_text"], prompt["prompt"]):
+        assert "Never invent a memory" in text
+        assert re.search(r"/api/v7/|READ \| VERIFY|Seal each reply", text) is None
+    assert http.get(PATH, params={"client": "x"}).status_code == 422

@@ -46,14 +46,6 @@ class TestFacts:
         assert fact["score"] > 0.2
         assert texts(ask(http, "How do I make pancakes?"), "facts") == []
 
-    def test_a_fact_without_a_turn_is_found(self, http: Http) -> None:
-        http.post("/api/v7/remember", {"critical": "The deadline of the grant is 15 May."})
-
-        answer = ask(http, "When is the deadline?")
-
-        assert texts(answer, "facts") == ["The deadline of the grant is 15 May."]
-        assert answer["facts"][0]["event_id"] is None
-
     def test_answerable_is_about_events_alone(self, http: Http) -> None:
         """A fact that answers does not raise it; see specification.md#search-answerable."""
         http.remember("Which paint is on the hull?", "Blue, two coats.")
@@ -82,15 +74,6 @@ class TestFacts:
 
 class TestInstructions:
     """Standing instructions apply whatever the query; see specification.md#search-instructions."""
-
-    def test_unconditional_instructions_always_apply(self, http: Http) -> None:
-        http.remember("Language?", "Yes.", critical="Always answer in German.")
-        http.remember("Cats?", "Noted.", critical="has two cats")
-
-        answer = ask(http, "How do I make pancakes?")
-
-        assert texts(answer, "instructions") == ["Always answer in German."]
-        assert answer["instructions"][0]["condition"] is None
 
     def test_a_conditional_instruction_applies_when_it_bears_on_the_query(self, http: Http) -> None:
         instruction = "When I ask about recipes, use metric units."
@@ -132,19 +115,6 @@ class TestSummaries:
         lines = [one["text"] for one in answer["summaries"] if one.get("map_version")]
         assert lines == ["- The tax return is due in July."]
         assert (answer["summaries"][0]["map_version"], answer["summaries"][0]["l1_id"]) == (2, None)
-
-    def test_a_long_summary_is_served_as_its_best_passage(self, http: Http) -> None:
-        http.remember("q", "r" * 9_000, session_id="s")
-        filler = " ".join(f"Then they spoke about the weather of day {n}." for n in range(60))
-        summary = {"user_id": "owner", "session_id": "s"}
-        text = f"{filler} The mast was ordered from Holm. {filler}"
-        http.post("/api/v7/memory/summarize", {**summary, "summary_text": text})
-
-        passages = texts(ask(http, "From whom was the mast ordered?"), "summaries")
-
-        assert len(passages) == 1
-        assert "Holm" in passages[0]
-        assert len(passages[0]) <= 600
 
 
 @pytest.fixture

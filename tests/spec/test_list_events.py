@@ -110,11 +110,3 @@ def test_unknown_user_has_no_events_and_a_pinned_key_only_those_of_its_user(fill
     assert (
         filled.as_account("stranger").get(EVENTS, params={"user_id": "ada"}).json()["events"] == []
     )
-
-
-def test_error_of_a_cursor_says_what_is_wrong_with_it(http: Http) -> None:
-    of_form = http.get(EVENTS, params={"cursor": "x"}).json()["detail"]
-    of_nul = http.get(EVENTS, params={"user_id": "a\0b"}).json()["detail"]
-
-    assert "does not have the form that the reference describes" in of_form
-    assert "NUL" in of_nul

@@ -53,13 +53,6 @@ class TestMachineNotices:
         assert ids(http, "ferry to Elba", top_k=2) == [ferry, faint]
         assert set(ids(http, "ferry to Elba", top_k=20)) >= {ferry, faint, *notices[:1]}
 
-    def test_the_flag_is_among_the_reasons_of_a_hit(self, http: Http) -> None:
-        write(http, NOTICE)
-
-        [hit] = http.memory("ferry to Elba", interact=False)["hits"]
-
-        assert "machine_notice" in [reason["signal"] for reason in hit["why"]]
-
     def test_a_query_that_quotes_a_notice_finds_it_first(self, http: Http) -> None:
         notice = write(http, NOTICE)
         ferry = write(http, *FERRY)
@@ -75,16 +68,6 @@ class TestMachineNotices:
         assert event(http, alone)["flags"] == ["machine_notice"]
         assert event(http, answered)["flags"] == []
 
-    def test_a_message_with_a_reminder_in_it_is_the_user_s(self, http: Http) -> None:
-        reminder = "<system-reminder>\nThe todo list is about harbours.\n</system-reminder>"
-        mixed = write(http, f"{FERRY[0]}\n\n{reminder}", FERRY[1])
-        other = write(http, "We like harbours.", "I know.")
-
-        assert event(http, mixed)["query"].endswith(reminder)
-        assert "machine_notice" not in event(http, mixed)["flags"]
-        assert ids(http, "ferry to Elba")[0] == mixed
-        assert ids(http, "todo list about harbours")[0] == other
-
     def test_a_notice_states_no_instruction_no_fact_and_opens_no_task(self, http: Http) -> None:
         rule = "Always answer in French."
         notice = f"<system-reminder>\n{rule}\n</system-reminder>"
@@ -95,27 +78,6 @@ class TestMachineNotices:
         assert http.get("/api/v7/memory/instructions").json()["instructions"] == []
         assert http.get("/api/v7/memory/facts").json()["facts"] == []
         assert not http.memory("ferry", session_id="c").get("open_tasks")
-
-    def test_answer_to_a_notice_does_not_hide_the_words_of_the_task(self, http: Http) -> None:
-        """Hooks store such an answer without a query."""
-        http.remember("Paint the boat.", "I start.", session_id="a", task_done=False)
-        http.remember("", "The paint has dried.", session_id="a")
-
-        [task] = http.memory("ferry", session_id="c")["open_tasks"]
-        assert task["query"] == "Paint the boat."
-
-    def test_task_that_only_a_notice_describes_is_left_out(self, http: Http) -> None:
-        http.remember(NOTICE, "I shall paint the boat.", session_id="a", task_done=False)
-
-        assert not http.memory("ferry", session_id="c").get("open_tasks")
-
-    def test_an_open_task_shows_the_last_words_and_no_notice(self, http: Http) -> None:
-        http.remember("Paint the boat.", "I start.", session_id="a", task_done=False)
-        http.remember(NOTICE, "", session_id="a")
-
-        [task] = http.memory("ferry", session_id="c")["open_tasks"]
-
-        assert "Paint the boat." in str(task)
 
 
 class TestNearDuplicates:
@@ -139,30 +101,6 @@ class TestNearDuplicates:
 
         assert set(ids(http, "queue of the ferry office", top_k=2)) == {first, other}
         assert set(ids(http, "queue of the ferry office", top_k=20)) == {first, other, *again}
-
-    def test_another_takes_its_place_when_the_first_is_erased(self, http: Http) -> None:
-        first, second = (write(http, self.RETRY, "Four wait.", session_id=s) for s in "ab")
-        other = write(http, "Where is the ferry office?", "At pier 3.")
-        assert http.delete(f"/api/v7/event/{first}").status_code == 200
-
-        assert ids(http, self.RETRY) == [second, other]
-        assert "near_duplicate_of" not in event(http, second)
-
-    def test_a_search_of_a_period_serves_the_first_turn_within_it(self, http: Http) -> None:
-        write(http, self.RETRY, "Four wait.", occurred_at="2026-01-01T00:00:00Z")
-        second = write(http, self.RETRY, "Four wait.", occurred_at="2026-02-01T00:00:00Z")
-        other = write(
-            http, "Where is the ferry office?", "At 3.", occurred_at="2026-02-02T00:00:00Z"
-        )
-
-        assert ids(http, self.RETRY, after="2026-01-15T00:00:00Z") == [second, other]
-
-    def test_short_turns_of_different_sessions_are_different(self, http: Http) -> None:
-        one, other = (write(http, "yes", "Done.", session_id=session) for session in "ab")
-        same = write(http, "Yes", "Done.", session_id="b")
-
-        assert event(http, one)["flags"] == event(http, other)["flags"] == []
-        assert event(http, same)["near_duplicate_of"] == other
 
     @pytest.mark.parametrize(
         "other", ["report how many bookings failed", "report 12 bookings", "report at 10:00"]

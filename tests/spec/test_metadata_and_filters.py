@@ -205,40 +205,6 @@ def test_metadata_comes_back_and_is_replaced(service: Http) -> None:
     assert listed["facts"] == []
 
 
-def test_a_summary_passes_with_a_turn_of_its_session_and_a_map_never(service: Http) -> None:
-    user = next(USERS)
-    for session, project in (("s1", "garden"), ("s2", "house")):
-        service.remember(
-            f"We planted {project} tulips in red and yellow pots.",
-            REPLY,
-            user_id=user,
-            session_id=session,
-            metadata={"project": project},
-            l1_summary=f"The user planted tulips for the {project} in pots.",
-            l2_map="The user likes tulips.",
-        )
-
-    answer = service.memory("tulips in pots", user, filters={"project": "house"}, interact=False)
-
-    assert [one["session_id"] for one in answer["summaries"]] == ["s2"]
-
-
-def test_few_of_many_turns_are_found(http: Http) -> None:
-    """The filter is applied before candidates are chosen: the three fit the query worst."""
-    turns = [{"query": f"the ferry leaves at {n}", "response": "ferry"} for n in range(1500)]
-    rare = [
-        {"query": f"marmot {n}", "response": "and much else " * 40 + "ferry", "metadata": {"n": n}}
-        for n in range(3)
-    ]
-    for start in range(0, 1500, 500):
-        http.post(BATCH, {"user_id": "ada", "turns": turns[start : start + 500]})
-    http.post(BATCH, {"user_id": "ada", "turns": rare})
-
-    hits = http.memory("ferry", "ada", filters={"n": {"exists": True}}, interact=False)["hits"]
-
-    assert {hit["query"] for hit in hits} == {"marmot 0", "marmot 1", "marmot 2"}
-
-
 @pytest.mark.parametrize(
     ("field", "value", "says"),
     [
@@ -293,21 +259,3 @@ def test_metadata_is_screened_and_erased_with_its_turn(http: Http) -> None:
 
     rows = http.context.store.read(lambda tx: tx.all("select * from metadata_values"))
     assert rows == []
-
-
-def test_filters_by_time_and_by_both_sides_of_a_page(http: Http) -> None:
-    for day in range(1, 10):
-        http.remember(
-            f"Day {day}",
-            REPLY,
-            occurred_at=f"2026-03-0{day}T00:00:00Z",
-            metadata={"even": day % 2 == 0},
-        )
-    filters = json.dumps({"even": True, "occurred_at": {"gte": "2026-03-04T00:00:00Z"}})
-
-    first = http.get(EVENTS, params={"filters": filters, "limit": 2}).json()
-    rest = http.get(EVENTS, params={"filters": filters, "limit": 2, "cursor": first["next"]}).json()
-
-    assert [one["query"] for one in first["events"] + rest["events"]] == ["Day 8", "Day 6", "Day 4"]
-    wrong = http.get(EVENTS, params={"filters": "{"})
-    assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/filters")

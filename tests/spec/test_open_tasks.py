@@ -125,16 +125,6 @@ def test_a_task_ends_after_seven_quiet_days_and_with_its_turn(
     assert tls != task["task_id"]
 
 
-def test_a_revision_keeps_the_task_that_its_draft_opened(http: Http) -> None:
-    step = http.memory("TLS", session_id="s")["step"]
-    draft = http.remember(TLS, "Draft.", session_id="s", task_done=False)
-    final = http.remember(TLS, "Better.", session_id="s", replaces=draft["event_id"])
-
-    [task] = http.memory("Hello", session_id="new")["open_tasks"]
-
-    assert (step, task["task_id"], task["query"]) == (1, final["event_id"], TLS)
-
-
 def test_an_agent_with_tools_ends_a_task_and_names_its_project(http: Http) -> None:
     """The tool `remember`, also of the few tools (specification.md#mcp-tools)."""
     (task,) = opened(http, TLS)

@@ -52,15 +52,6 @@ def test_another_projects_clear_answer_is_served_with_its_name(http: Http) -> No
     assert any(hit["metadata"] == {"project": KESTREL} for hit in open_search["hits"])
 
 
-def test_what_is_of_no_project_costs_nothing(http: Http) -> None:
-    http.remember("My dentist is Dr. Okafor.", "Noted.", session_id="chat")
-
-    [hit] = search(http, "Who is my dentist?", ORCHARD)["hits"]
-
-    assert "project" not in hit
-    assert hit["score"] == search(http, "Who is my dentist?")["hits"][0]["score"]
-
-
 @pytest.mark.parametrize(
     ("wish", "is_of_person"),
     [
@@ -111,15 +102,6 @@ def test_a_new_value_in_one_project_replaces_none_in_another(http: Http) -> None
         hit = search(http, "On which port is the staging database?", project)["hits"][0]
         assert port in hit["query"]
         assert "superseded_by" not in hit
-
-
-def test_filters_name_what_to_search_themselves(http: Http) -> None:
-    event = say(http, KESTREL, "The nightly job runs at 02:15.")
-
-    [hit] = search(http, "nightly job", ORCHARD, filters={"project": KESTREL})["hits"]
-
-    assert hit["event_id"] == event
-    assert "project" not in hit
 
 
 def test_the_start_pack_says_what_mattered_here(http: Http) -> None:

@@ -73,27 +73,6 @@ def test_a_turn_may_name_its_own_user_session_topic_and_times(http: Http) -> Non
     assert event(http, first)["user_id"] == first["user_id"] == "ada"
 
 
-def test_a_batch_without_a_user_goes_to_the_user_of_the_session(http: Http) -> None:
-    """The key last named this user with the session (specification.md#batch-request)."""
-    http.memory("ferry", user_id="ada", session_id="trip")
-
-    assert [one["user_id"] for one in save(http, FERRY, session_id="trip")] == ["ada"]
-    assert [one["user_id"] for one in save(http, FERRY, session_id="other")] == ["owner"]
-
-
-def test_a_session_of_two_users_is_named_in_the_receipt_where_it_changes(http: Http) -> None:
-    """Each turn is stored like an event, with its notes (specification.md#batch-like-events)."""
-    receipts = save(
-        http,
-        GARLIC | {"user_id": "ada"},
-        SAFFRON | {"user_id": "ada"},
-        FERRY | {"user_id": "bob"},
-        session_id="shared",
-    )
-
-    assert [("for two users" in one.get("detail", "")) for one in receipts] == [False, False, True]
-
-
 def test_a_turn_is_flagged_linked_and_noted_as_an_event_is(http: Http) -> None:
     """The same checks, links and notes as an event (specification.md#batch-like-events)."""
     turns = [

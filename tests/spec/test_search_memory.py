@@ -76,13 +76,6 @@ def test_top_k_is_documented_with_its_default_and_bounds(http: Http) -> None:
     assert schemas["MemoryQuery"]["properties"]["top_k"]["default"] == 5
 
 
-def test_memory_requests_have_a_generous_limit_by_default(http: Http) -> None:
-    """500 a second, and a minute's allowance at once (specification.md#rate-defaults)."""
-    answer = http.get("/api/v7/event/e_1")
-
-    assert answer.headers["ratelimit-policy"] == '"memory";q=30000;w=60'
-
-
 NO_WORDS = ("   ", "\n\t", "?!", "()", "…")
 OPERATORS = ('"ferry"', "ferry NOT Elba", "ferry AND (Elba OR", "NEAR(ferry Elba)", "query: ferry",
              "ferry*", "-ferry", "ferry'; drop table events; --", "{ferry}^2", "%ferry\\")  # fmt: skip

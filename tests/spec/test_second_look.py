@@ -95,22 +95,6 @@ def test_unsaved_draft_is_409(http: Http, event_id: str) -> None:
     assert looks == [200, 409, 409]
 
 
-def test_latest_turn_with_this_draft_is_checked(http: Http, event_id: str) -> None:
-    """The latest turn counts; its session decides which searches do.
-
-    See specification.md#look-which-turn.
-    """
-    draft = f"Orion launches on 14 May (ref: {event_id})."
-    first = look(http, draft)
-    http.context.clock.advance(1)  # type: ignore[attr-defined]
-    other = http.remember("And?", draft, session_id="elsewhere")
-    second = http.post(PATH, {"draft": draft}).json()
-
-    assert (first["status"], first["session_id"]) == ("pass", "default")
-    assert (second["event_id"], second["session_id"]) == (other["event_id"], "elsewhere")
-    assert failed(second) == [("ref_shown", event_id)]
-
-
 def test_ref_must_be_an_event_returned_in_this_session(http: Http, event_id: str) -> None:
     """Also by a search that counts no step (specification.md#look-refs-shown)."""
     port = http.remember("The server has port 5544.", "Yes.", session_id="planning")["event_id"]
@@ -309,16 +293,6 @@ class TestOwnTexts:
         answer = http.post(PATH, {"draft": draft}).json()
 
         assert claim in str([one for _, one in failed(answer)])
-
-    def test_a_tool_result_of_the_session_is_one(self, http: Http) -> None:
-        draft = "It has 4711 rows."
-        http.post("/api/v7/execute/code", {"code": "print(4710 + 1)", "session_id": "s"})
-        for session in ("s", "t"):
-            http.remember("How many rows?", draft, session_id=session)
-
-            assert http.post(PATH, {"draft": draft}).json()["status"] == (
-                "pass" if session == "s" else "fail"
-            )
 
 
 @pytest.mark.parametrize(

@@ -65,14 +65,6 @@ def test_contradiction_found_by_the_judge_fails_with_a_quotation(start: Start) -
     assert STORED in tiny.prompts[0]
 
 
-def test_same_draft_passes_without_a_judge(http: Http) -> None:
-    """The docs list what rules alone miss (specification.md#look-judge-off)."""
-    answer = second_look(http)
-
-    assert answer["status"] == "pass"
-    assert not {"judge", "usage"} & answer.keys()
-
-
 def test_verdict_needs_a_quotation_from_the_event(start: Start) -> None:
     """Unsolicited verdicts are ignored, too (specification.md#look-judge)."""
     quotes = ("Anna refuses to pay anything", "Anna", "")

@@ -17,7 +17,6 @@ from service import Http
 
 from remembrancer.accounts import caller_for
 from remembrancer.memory.exchange import importer
-from remembrancer.protocol.recalled import answer_items, event_item
 
 ORDER = ["user", "model", "tool", "file", "import", "other"]  # in falling trust
 SEARCH, BATCH, EVENTS = "/api/v7/memory", "/api/v7/memory/batch", "/api/v7/events"
@@ -108,22 +107,6 @@ def test_turns_say_who_they_come_from_and_searches_choose_by_it(
         for event_id, both in expected.items()
         if holds(condition or "user", [*both.values()])
     }
-
-
-def test_trust_is_asked_before_candidates_are_chosen(http: Http) -> None:
-    """The three that are trusted fit the query worst of 1,500."""
-    noise = [
-        {"query": f"the ferry leaves at {n}", "response": "ferry", "source": "import"}
-        for n in range(1500)
-    ]
-    said = [{"query": f"marmot {n}", "response": "and more " * 40 + "ferry"} for n in range(3)]
-    for start in range(0, 1500, 500):
-        http.post(BATCH, {"user_id": "ada", "turns": noise[start : start + 500]})
-    http.post(BATCH, {"user_id": "ada", "turns": said})
-
-    for _ in range(2):
-        hits = http.memory("ferry", "ada", min_trust="model", interact=False)["hits"]
-        assert {hit["query"] for hit in hits} == {"marmot 0", "marmot 1", "marmot 2"}
 
 
 @pytest.mark.parametrize("source", ORDER)
@@ -300,15 +283,6 @@ def test_open_tasks_are_told_by_trusted_messages(service: Http) -> None:
     assert told == [["Send keys.", "Paint the fence."], ["Paint the fence."]]
 
 
-def test_a_program_that_the_service_ran_is_a_tool(http: Http) -> None:
-    body = {"code": "print(6 * 7)", "session_id": "s"}
-    ran = http.post("/api/v7/execute/code", body).json()
-
-    event = http.get(f"/api/v7/event/{ran['event_id']}").json()
-
-    assert event["source"] == {"query": "model", "response": "tool"}
-
-
 @pytest.mark.parametrize("answer", ["model", "tool"])
 def test_a_wish_that_a_model_repeats_stays_the_users(http: Http, answer: str) -> None:
     """One line for both; what a tool makes of it does not take its place."""
@@ -322,42 +296,6 @@ def test_a_wish_that_a_model_repeats_stays_the_users(http: Http, answer: str) ->
 
     told = "The pier of a ferry is always to be named." if answer == "model" else words
     assert [one["text"] for one in found["instructions"]] == [told]
-
-
-def test_a_machine_notice_is_a_tool(http: Http) -> None:
-    notice = "<task-notification>\n<task-id>a81</task-id>\n</task-notification>"
-    stored = http.remember(notice, "The build ended.")
-
-    event = http.get(f"/api/v7/event/{stored['event_id']}").json()
-
-    assert event["source"] == {"query": "tool", "response": "model"}
-
-
-def test_lines_for_models_name_only_unusual_sources(http: Http) -> None:
-    usual = http.remember("Where is the axe?", "In the red shed.", critical="The axe is red.")
-    plain = http.memory("Where is the red axe?", interact=False)
-    lines = "\n".join(answer_items(plain))
-    assert not any(f"({source})" in lines for source in ORDER)
-    assert "user: Where is the axe?\nanswer: In the red shed." in lines
-
-    http.post(FACTS, {"user_id": "owner", "text": "The red axe weighs 2 kg.", "source": "tool"})
-    both = {"query": "file", "response": "model"}
-    read = http.remember("The red axe was sold.", "I see.", session_id="b", source=both)
-    items = answer_items(http.memory("Was the red axe sold? weighs", interact=False))
-    lines = "\n".join(items)
-
-    assert "user (file): The red axe was sold.\nanswer: I see." in lines
-    assert any(
-        item.startswith("[fact ") and " (tool): The red axe weighs" in item for item in items
-    )
-    event = http.get(f"/api/v7/event/{read['event_id']}").json()
-    assert "user (file): The red axe was sold." in event_item(event)
-    assert event["raw_dialogue"].startswith("User (file): The red axe was sold.")
-    event = http.get(f"/api/v7/event/{usual['event_id']}").json()
-    assert event["raw_dialogue"].startswith("User: Where is the axe?")
-    start = http.get("/api/v7/memory/start").json()["prompt_text"]
-    assert "- 2026-01-01 (tool) The red axe weighs 2 kg." in start
-    assert "- 2026-01-01 The axe is red." in start
 
 
 def test_imports_keep_what_a_record_says_and_else_are_imports(http: Http, tmp_path: Path) -> None:

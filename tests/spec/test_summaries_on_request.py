@@ -94,18 +94,3 @@ def test_an_l1_sent_again_replaces_the_last_one(http: Http) -> None:
     assert [one["text"] for one in found] == [text]
     http.remember("And the barn?", "Low. " * 200, user_id="ada", session_id="s")
     assert summarize(http, "The barn was measured.").json()["l1_id"] != first["l1_id"]
-
-
-def test_a_sentence_is_never_too_long_and_no_l1_is_longer_than_its_turns(http: Http) -> None:
-    """See specification.md#l1-ratio."""
-    where = {"user_id": "ada", "session_id": "s"}
-    http.remember("ok?", "Yes.", **where)
-    before = http.rows()
-
-    alone = summarize(http, "x" * 201)
-    turn = {**where, "query": "q", "response": "r", "l1_summary": "x" * 201}
-    with_a_turn = http.post("/api/v7/remember", turn)
-
-    assert (alone.status_code, with_a_turn.status_code) == (422, 422)
-    assert http.rows() == before
-    assert "warning" not in summarize(http, "x" * 200).json()

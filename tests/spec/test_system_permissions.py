@@ -251,12 +251,6 @@ class TestGrantsInForce:
         assert pages == [[grants[4], grants[3]], [grants[2], grants[1]], [grants[0]]]
         assert http.get(f"{PERM}/grants", params={"before": "g_no"}).status_code == 404
 
-    def test_grant_without_a_stored_glob_still_allows(self, http: Http, agent: Http) -> None:
-        grant_id = create_grant(http)
-        http.context.store.write(lambda tx: tx.run("update grants set glob = null"))
-
-        assert check(agent)["grant_id"] == grant_id
-
 
 @pytest.mark.parametrize(
     ("scope", "path", "hint"),

@@ -315,23 +315,6 @@ class TestErasing:
 
         assert statuses == [403, 200, 200]
 
-    def test_expiry_of_a_fact_is_set_by_its_author_or_an_owner(self, http: Http) -> None:
-        """An expired fact is erased; when a fact holds, and its pin, every writer changes."""
-        team = new_team(http)
-        ada, bob = join(http, team, "ada", "writer"), join(http, team, "bob", "writer")
-        added = ada.post("/api/v7/memory/facts", {"text": "The shed is green.", "team": team})
-        path = f"/api/v7/memory/facts/{good(added)['fact']['fact_id']}"
-        expiry = {"expires_at": "2999-01-01T00:00:00Z", "team": team}
-        endless = {"clear": ["expires_at"], "team": team}
-        period = {"valid_to": "2998-01-01T00:00:00Z", "pinned": True, "team": team}
-
-        bodies = (expiry, endless, {**expiry, "text": "The shed is red."}, period)
-        refused = [bob.patch(path, body).status_code for body in bodies]
-        allowed = [one.patch(path, body).status_code for one in (ada, http) for body in bodies[:2]]
-
-        assert refused == [403, 403, 403, 200]
-        assert allowed == [200] * 4
-
     def test_only_owners_forget_and_the_receipt_is_signed(self, http: Http) -> None:
         """Forgetting an account leaves what the team has."""
         team = new_team(http)

@@ -68,32 +68,6 @@ class TestSharedMemory:
         assert "No turn was remembered" in both[1]["duty_error"]
         assert http.rows()["steps"] == 2
 
-    def test_facts_instructions_and_summaries_name_their_memory(self, http: Http) -> None:
-        team = new_team(http)
-        ada = join(http, team, "ada", "writer")
-        fact = {"text": "The ferry costs 30 euros.", "team": team}
-        stored = good(ada.post("/api/v7/memory/facts", fact))["fact"]
-        ada.remember(
-            "Always name the pier of a ferry.",
-            "I will.",
-            team=team,
-            l1_summary="Ferries: the pier must be named.",
-        )
-        http.remember("How is the ferry?", "Fine.", critical="The ferry has a bar.")
-
-        answer = http.memory("Which pier and price has the ferry?", teams="all", interact=False)
-
-        by_text = {one["text"]: one["memory"] for one in answer["facts"]}
-        assert by_text["The ferry has a bar."] == {"team_id": None, "team": None}
-        assert by_text["The ferry costs 30 euros."]["author"] == {
-            "account": "ada",
-            "user_id": "ada",
-        }
-        assert [one["memory"]["team"] for one in answer["instructions"]] == ["Garden"]
-        assert "Garden" in [one["memory"]["team"] for one in answer["summaries"]]
-        assert stored["author"] == {"account": "ada", "user_id": "ada"}
-        assert stored["written_by"] is None
-
     def test_merged_answer_has_one_order_one_budget_and_one_list_of_missing_words(
         self, http: Http
     ) -> None:
@@ -130,24 +104,6 @@ class TestSharedMemory:
         assert [one["account"] for one in authors] == ["ada", "owner", "owner", "owner"]
         assert [one["user_id"] for one in authors] == ["mia", "owner", "owner", "bo"]
         assert http.get(f"/api/v7/event/{event}").status_code == 404
-
-    def test_every_layer_of_a_team_is_read_by_name(self, http: Http) -> None:
-        team = new_team(http)
-        http.remember(**FERRY, team=team, critical="Ada gets seasick.", l1_summary="The ferry.")
-        good(http.post("/api/v7/memory/map", {"team": team, "user_id": "owner"}))
-        named = {"team": team}
-
-        answers = {
-            path: http.get(path, params=named).text
-            for path in ("/api/v7/memory/map", "/api/v7/memory/start", "/api/v7/memory/facts")
-        }
-
-        assert "The ferry" in answers["/api/v7/memory/map"]
-        assert "Ada gets seasick." in answers["/api/v7/memory/start"]
-        assert "last_seal" not in answers["/api/v7/memory/start"]
-        assert "Ada gets seasick." in answers["/api/v7/memory/facts"]
-        recalled = http.get("/api/v7/agent/memory", params={**named, "query": "ferry"}).json()
-        assert [hit["memory"]["team"] for hit in recalled["hits"]] == ["Garden"]
 
     def test_second_look_compares_claims_with_events_of_teams(self, http: Http) -> None:
         """A ref may be an event of a team (specification.md#look-teams)."""

@@ -47,14 +47,6 @@ class TestAnotherValue:
         assert (second["event_id"], second["superseded_by"]) == (older, newer)
         assert [one["signal"] for one in second["why"]][-1] == "superseded"
 
-    def test_newer_turn_is_returned_with_the_older_one_alone(
-        self, http: Http, moves: tuple[str, str]
-    ) -> None:
-        """An older value is never an answer without the newer one."""
-        matches = hits(http, "Rome", top_k=1)
-
-        assert ids(matches) == [moves[1]]
-
     def test_question_about_an_earlier_time_gets_both(
         self, http: Http, moves: tuple[str, str]
     ) -> None:
@@ -65,17 +57,6 @@ class TestAnotherValue:
         matches = hits(http, "Where in Berlin do I live, and where did I live before?", top_k=2)
 
         assert set(ids(matches)) == set(moves[:2])
-
-    def test_question_about_an_earlier_time_gets_the_older_one_through_the_newer(
-        self, http: Http, moves: tuple[str, str]
-    ) -> None:
-        """The replaced turn is worth what the one is worth that the question names."""
-        for meal in ("lunch", "dinner", "breakfast", "soup"):
-            tell(http, f"Bob had {meal} in Berlin while it rained.")
-
-        matches = hits(http, "I moved to Berlin: what was it before?", top_k=2)
-
-        assert ids(matches) == list(moves)
 
     def test_as_of_an_earlier_time_there_was_no_newer_turn(
         self, http: Http, moves: tuple[str, str]
@@ -107,34 +88,12 @@ class TestAnotherValue:
 
         assert http.get(f"/api/v7/event/{older}").json()["superseded_by"] == newer
 
-    def test_link_goes_with_the_newer_turn(self, http: Http, moves: tuple[str, str]) -> None:
-        """Once the newer turn is erased, the older one is current again."""
-        http.delete(f"/api/v7/event/{moves[1]}").raise_for_status()
-
-        [hit] = hits(http, "Where does Ada live?")
-
-        assert "superseded_by" not in hit
-        assert "superseded_by" not in http.get(f"/api/v7/event/{moves[0]}").json()
-
     def test_values_of_other_users_are_apart(self, http: Http, moves: tuple[str, str]) -> None:
         """A user's turn changes nothing of another user's."""
         other = http.remember("I moved to Oslo.", "Noted.", user_id="bob")
 
         assert "detail" not in other["receipts"][0]
         assert len(hits(http, "Where does Ada live?")) == len(moves)
-
-
-def test_chain_of_values_ends_with_the_newest(http: Http) -> None:
-    """Of three values each names the next, and the newest is the first hit."""
-    first = tell(http, *OLD)
-    second = tell(http, *NEW)
-    third = tell(http, "I live in Oslo now.", "2025-06-10T09:00:00Z")
-
-    matches = hits(http, "Where does Ada live? Rome?")
-
-    assert ids(matches)[0] == third
-    assert set(ids(matches)) == {first, second, third}
-    assert http.get(f"/api/v7/event/{second}").json()["superseded_by"] == third
 
 
 def test_uncertain_change_moves_nothing(http: Http) -> None:
@@ -168,10 +127,3 @@ class TestUse:
         stated = tell(http, "The version of our tool is 3.12, which the ledger needs.")
 
         assert ids(hits(http, "Which version does the ledger move to?")) == [stated, rumour]
-
-    def test_question_about_unverified_notes_takes_them(self, http: Http) -> None:
-        """A query that asks for such notes gets them in their place."""
-        rumour = tell(http, "An unverified note says that the ledger moves to version 3.11.")
-        tell(http, "The version of our tool is 3.12, which the ledger needs.")
-
-        assert ids(hits(http, "What did the unverified note say of the ledger?"))[0] == rumour

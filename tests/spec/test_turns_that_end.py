@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from service import Http
 
-from remembrancer.memory.history.endings import apply_retention, erase_expired
+from remembrancer.memory.history.endings import apply_retention
 from remembrancer.memory.maintenance import Maintenance
 from remembrancer.protocol.text import rfc3339
 from remembrancer.testing import FrozenClock
@@ -136,14 +136,6 @@ class TestExpiry:
             if path.is_file() and b"zx91qv78" in path.read_bytes()
         ]
 
-    def test_turn_that_has_not_expired_stays(self, http: Http, clock: FrozenClock) -> None:
-        """A moment before its time a turn is found."""
-        tell(http, "The towel is blue.", expires_at=rfc3339(clock() + DAY_MS))
-        clock.advance(DAY_MS - 1)
-
-        assert not erase_expired(http.context)
-        assert messages(http, "Which colour has the towel?") == ["The towel is blue."]
-
     @pytest.mark.parametrize("field", ["expires_at", "cube_expires_at"])
     def test_time_in_the_past_is_422_and_stores_nothing(self, http: Http, field: str) -> None:
         """The field is named, and no part is stored."""
@@ -156,15 +148,6 @@ class TestExpiry:
 
         assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, f"/{field}")
         assert http.rows() == before
-
-    def test_saved_event_expires_too(self, http: Http, clock: FrozenClock) -> None:
-        """`event/write` takes the same field."""
-        at = rfc3339(clock() + DAY_MS)
-        body = {"query": "q", "response": "r", "user_id": "ada", "expires_at": at}
-
-        saved = http.post("/api/v7/event/write", body).raise_for_status().json()
-
-        assert event(http, saved["event_id"])["expires_at"] == at
 
     def test_expiry_is_changed_and_cleared(self, http: Http, clock: FrozenClock) -> None:
         """`PATCH` sets and removes it (specification.md#event-change)."""
@@ -207,17 +190,6 @@ class TestRetention:
         assert apply_retention(http.context) == 1
         assert messages(http, "towel or soap") == ["The soap is green."]
 
-    def test_only_the_newest_turns_stay(self, http: Http) -> None:
-        """`events` bounds the number of a user's turns; other users are counted apart."""
-        for number in range(5):
-            tell(http, f"Lamp {number} is new.")
-        http.remember("Lamp 9 is new.", "Noted.", user_id="bob")
-        self.set(http, events=2).raise_for_status()
-
-        assert apply_retention(http.context) == 3
-        assert sorted(messages(http, "Which lamp is new?")) == ["Lamp 3 is new.", "Lamp 4 is new."]
-        assert http.memory("lamp", "bob", interact=False)["total_hits"] == 1
-
     def test_pinned_turn_stays(self, http: Http) -> None:
         """Pinned turns stay and do not count (specification.md#retention-nightly)."""
         event_id = tell(http, "Lamp 0 is new.")["event_id"]
@@ -240,25 +212,6 @@ class TestRetention:
         assert apply_retention(http.context) == 1
         [rule] = http.get(RETENTION, params={"user_id": "ada"}).json()["rules"]
         assert rule == {"user_id": "ada", "days": None, "events": 2, "set_by": "account"}
-
-    def test_rule_is_removed(self, http: Http) -> None:
-        """Without bounds a rule is removed."""
-        self.set(http, events=1).raise_for_status()
-
-        assert self.set(http).raise_for_status().json()["rules"] == []
-        assert apply_retention(http.context) == 0
-
-    def test_record_says_what_was_removed(self, http: Http) -> None:
-        """`sweeps` counts turns and what was derived from them."""
-        tell(http, "Lamp 0 is new.", critical="Ada has a new lamp.")
-        tell(http, "Lamp 1 is new.")
-        self.set(http, user_id="ada", events=1).raise_for_status()
-
-        apply_retention(http.context)
-
-        [sweep] = http.get(RETENTION, params={"user_id": "ada"}).json()["sweeps"]
-        assert (sweep["user_id"], sweep["reason"]) == ("ada", "events")
-        assert (sweep["events"], sweep["facts"], sweep["summaries"]) == (1, 1, 0)
 
     def test_forgetting_a_user_forgets_its_rule(self, http: Http) -> None:
         """Neither the rule nor the record of removals names a forgotten user."""
@@ -329,18 +282,6 @@ class TestTakenBack:
         assert (answer["hits"], answer["facts"]) == ([], [])
         assert [one["outcome"] for one in saved["receipts"]] == ["stored", "skipped"]
         assert event(http, saved["event_id"])["withdrawn_by"] == saved["event_id"]
-
-    def test_request_that_names_nothing_stored_is_an_ordinary_turn(self, http: Http) -> None:
-        """A request that matches no turn withdraws nothing."""
-        tell(http, "I work in Rome as a baker.")
-
-        answer = tell(http, "Please forget that I ride a green bicycle to school.")
-
-        assert "detail" not in answer["receipts"][0]
-        assert messages(http, "green bicycle") == [
-            "Please forget that I ride a green bicycle to school.",
-            "I work in Rome as a baker.",
-        ]
 
     def test_person_restores_a_withdrawn_turn(self, http: Http) -> None:
         """A wrong withdrawal is undone with `PATCH` (specification.md#event-change)."""

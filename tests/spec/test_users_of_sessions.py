@@ -78,19 +78,6 @@ def test_each_request_with_user_id_and_session_id_names_the_user(http: Http) -> 
         assert http.remember("And there?", "There too.", session_id="t")["user_id"] == "owner"
 
 
-def test_a_summary_names_the_user(http: Http) -> None:
-    turn = {"query": "Tea?", "response": "Green.", "user_id": "ada", "session_id": "s"}
-    http.post("/api/v7/event/write", turn)
-    other = http.as_account("owner")
-    saved = other.post(
-        "/api/v7/memory/summarize",
-        {"user_id": "ada", "session_id": "s", "summary_text": "Green tea."},
-    )
-
-    assert saved.status_code == 200
-    assert other.remember("And now?", "Now too.", session_id="s")["user_id"] == "ada"
-
-
 def test_a_vote_names_the_user(http: Http) -> None:
     """A vote with a session records its user (specification.md#auth-session-user)."""
     lesson = {"topic": "tea", "essence": "Tea wakes.", "rules_markdown": "- MUST wait"}
@@ -146,47 +133,6 @@ def test_the_default_session_is_of_the_user_who_spoke_last(two_servers: tuple[Ht
         assert len(stored) == 4
         assert all(user in event["response"] for event in stored)
     assert two_servers[1].get("/api/v7/events?user_id=owner").json()["events"] == []
-
-
-def test_an_ambiguous_turn_says_whose_it_is(two_servers: tuple[Http, Http]) -> None:
-    """Two users interleave in the default session: turns without a user say what was chosen."""
-    one, other = two_servers
-    one.memory("tea", "ada")
-    alone = one.remember("Tea?", "Green.")
-    second = other.memory("tea", "ben")
-    turn = one.remember("And now?", "Black.")
-
-    reminder = (
-        "This key used session_id 'default' for two users within a day: 'ada' and 'ben'. Requests "
-        "of this session without a user_id now use 'ben'. Send a session_id of its own for each "
-        "user; without one it is 'default'."
-    )
-    assert "reminders" not in alone
-    assert second["reminders"] == [reminder]
-    assert (turn["user_id"], turn["reminders"]) == ("ben", [reminder])
-
-
-def test_every_request_without_a_session_is_of_the_default_one(http: Http) -> None:
-    assert http.remember("Tea?", "Green.")["user_id"] == "owner"
-    http.get("/api/v7/agent/prompt?user_id=ada")
-
-    assert http.get("/api/v7/memory/start").json()["user_id"] == "ada"
-    assert http.get("/api/v7/agent/memory").json()["user_id"] == "ada"
-    assert http.get("/api/v7/agent/memory?query=tea").json()["user_id"] == "ada"
-    assert http.get("/api/v7/memory/facts").json()["user_id"] == "ada"
-    assert http.get("/api/v7/events").json()["user_id"] == "ada"
-    assert http.remember("Tea?", "White.", session_id="default")["user_id"] == "ada"
-    assert http.remember("Tea?", "Red.", session_id="another")["user_id"] == "owner"
-    assert http.get("/api/v7/key?session_id=default").json()["user_id"] == "ada"
-    assert http.get("/api/v7/key").json()["user_id"] == "owner"
-
-
-def test_turns_that_name_their_users_share_the_default_session(http: Http) -> None:
-    """Without a note: they need no session."""
-    for user in ("ada", "ben"):
-        body = {"query": "Tea?", "response": "Green.", "user_id": user}
-        assert "detail" not in http.post("/api/v7/event/write", body).json()
-    assert http.remember("And now?", "Now too.")["user_id"] == "ben"
 
 
 def test_the_users_of_a_session_are_those_of_each_key(http: Http) -> None:

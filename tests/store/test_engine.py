@@ -13,7 +13,6 @@ import pytest
 from account_rows import ADD, execute, names
 from together import together
 
-from remembrancer.settings import SettingInvalid
 from remembrancer.store import Pool, Store, StoreTooNew, StoreUnavailable, Transaction, open_store
 from remembrancer.store.sqlite.store import READERS_MAX
 
@@ -25,13 +24,6 @@ def add(store: Store, name: str) -> int:
     return store.write(lambda tx: tx.run(ADD, name=name))
 
 
-def test_finished_writes_are_visible_to_the_next_read(store: Store) -> None:
-    for n in range(20):
-        add(store, f"{n:02}")
-
-        assert names(store)[-1] == f"{n:02}"
-
-
 def test_writes_are_visible_to_another_store_on_the_same_database(
     opened: Callable[[], Store],
 ) -> None:
@@ -40,14 +32,6 @@ def test_writes_are_visible_to_another_store_on_the_same_database(
     add(yours, "bob")
 
     assert names(mine) == names(yours) == ["ada", "bob"]
-
-
-def test_written_rows_are_present_after_reopening(opened: Callable[[], Store]) -> None:
-    first = opened()
-    add(first, "ada")
-    first.close()
-
-    assert names(opened()) == ["ada"]
 
 
 def test_exception_in_an_action_rolls_back_and_reaches_the_caller(store: Store) -> None:
@@ -191,60 +175,6 @@ def test_values_round_trip_unchanged(store: Store) -> None:
     assert [back for value, back in pairs if (back, type(back)) != (value, type(value))] == []
 
 
-def test_rows_are_named_tuples_in_column_order(store: Store) -> None:
-    assert store.read(lambda tx: (tx.one_or_none(NAMES), tx.all(NAMES))) == (None, [])
-    with pytest.raises(LookupError, match="the query returned no row: select name"):
-        store.read(lambda tx: tx.one(NAMES))
-
-    written = store.write(lambda tx: tx.one(ADD + " returning created_ms, name", name="ada"))
-    row = store.read(lambda tx: tx.one("select created_ms, name from accounts"))
-
-    assert written == row == (1, "ada")
-    assert (row.name, row.created_ms) == ("ada", 1)
-
-
-def test_columns_without_a_valid_name_are_accessible_by_position(store: Store) -> None:
-    row = store.read(
-        lambda tx: tx.one_or_none(
-            'select 1 as "class", 2 as "a b", count(*), 4 as twice, '
-            "5 as twice, 6 as good from accounts"
-        )
-    )
-
-    assert row == (1, 2, 0, 4, 5, 6)
-    assert row.good == 6
-
-
-def test_run_returns_the_number_of_changed_rows(store: Store) -> None:
-    def act(tx: Transaction) -> list[int]:
-        return [
-            tx.run(ADD, name="ada"),
-            tx.run(ADD, name="bob"),
-            tx.run("update accounts set created_ms = 3"),
-            tx.run("create table other (a integer)"),
-            tx.run("select 1"),
-            tx.run("update accounts set created_ms = 3 where name = 'nobody'"),
-            tx.run("delete from accounts where name = 'ada'"),
-        ]
-
-    assert store.write(act) == [1, 1, 2, 0, 0, 0, 1]
-
-
-def test_unread_rows_do_not_prevent_the_commit(store: Store) -> None:
-    for name in ("ada", "bob", "cyd"):
-        add(store, name)
-
-    def act(tx: Transaction) -> str:
-        first = tx.one_or_none("update accounts set role = 'owner' returning name")
-        tx.one_or_none(NAMES)
-        return "".join(first or ())
-
-    assert store.write(act) in ("ada", "bob", "cyd")
-    assert store.read(
-        lambda tx: tx.one_or_none("select count(*) from accounts where role = 'owner'")
-    ) == (3,)
-
-
 def test_foreign_keys_are_enforced(store: Store) -> None:
     with pytest.raises(Exception, match=r"(?i)foreign key"):
         store.write(
@@ -256,24 +186,12 @@ def test_foreign_keys_are_enforced(store: Store) -> None:
     assert store.read(lambda tx: tx.all("select * from spaces")) == []
 
 
-def test_missing_query_value_raises_key_error(store: Store) -> None:
-    with pytest.raises(KeyError):
-        store.write(lambda tx: tx.run(ADD))
-
-
 def test_action_cannot_end_its_transaction(store: Store) -> None:
     with pytest.raises(StoreUnavailable):
         store.write(lambda tx: tx.run("rollback"))
 
     add(store, "ada")
     assert names(store) == ["ada"]
-
-
-def test_sql_errors_are_not_reported_as_an_unavailable_store(store: Store) -> None:
-    for use in (store.read, store.write):
-        with pytest.raises(Exception, match="nowhere") as raised:
-            use(lambda tx: tx.all("select * from nowhere"))
-        assert not isinstance(raised.value, StoreUnavailable)
 
 
 def test_connections_stay_usable_after_exceptions_in_actions(store: Store) -> None:
@@ -345,9 +263,3 @@ def test_close_finishes_running_writes(opened: Callable[[], Store]) -> None:
 
     assert len(answered) >= 100
     assert names(opened()) == sorted(answered)
-
-
-@pytest.mark.parametrize("url", ["", "sqlite", "sqlite:", "mysql:somewhere"])
-def test_invalid_store_url_error_shows_the_expected_form(url: str) -> None:
-    with pytest.raises(SettingInvalid, match="sqlite:PATH"):
-        open_store(url)

@@ -15,7 +15,6 @@ from together import together
 
 from remembrancer.settings import SettingInvalid
 from remembrancer.store import Store, StoreUnavailable, Transaction, open_store
-from remembrancer.store.postgresql.dialect import prepare
 from remembrancer.store.postgresql.store import ATTEMPTS_MAX, PostgresqlStore
 from remembrancer.testing.postgres import Postgres
 
@@ -212,15 +211,6 @@ def test_database_of_another_program_is_refused_unchanged() -> None:
     assert execute(url, tables) == [("theirs",)]
 
 
-def test_database_with_only_extension_tables_counts_as_empty() -> None:
-    url = server().database()
-    execute(url, "create extension pg_trgm", "create table theirs (a text)")
-    execute(url, "alter extension pg_trgm add table theirs")
-
-    with closing(open_store(url)) as store:
-        assert names(store) == []
-
-
 def test_database_without_unicode_encoding_is_refused() -> None:
     execute(
         server().url,
@@ -241,23 +231,3 @@ def test_unreachable_server_error_omits_the_password() -> None:
 def test_malformed_url_is_an_invalid_setting() -> None:
     with pytest.raises(SettingInvalid, match="store"):
         open_store("postgresql://host/db?nosuch=1")
-
-
-@pytest.mark.parametrize(
-    ("sql", "statement", "names"),
-    [
-        ("select 1", "select 1", ()),
-        ("select '50%' -- :not", "select '50%' -- :not", ()),
-        ("select :a, :b_2, :a", "select $1, $2, $1", ("a", "b_2")),
-        (
-            "select ':no', \":no\", x::text, '%' where x = :yes",
-            "select ':no', \":no\", x::text, '%' where x = $1",
-            ("yes",),
-        ),
-        ("select 'it''s :no' || :yes", "select 'it''s :no' || $1", ("yes",)),
-    ],
-)
-def test_placeholders_in_strings_and_comments_are_ignored(
-    sql: str, statement: str, names: tuple[str, ...]
-) -> None:
-    assert prepare(sql) == (statement.encode(), names)

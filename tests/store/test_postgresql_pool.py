@@ -20,7 +20,6 @@ from engines import server
 from needed import program
 from together import together
 
-from remembrancer.settings import Settings
 from remembrancer.store import (
     OutcomeUnknown,
     Pool,
@@ -39,15 +38,6 @@ NAMES = "select name from accounts order by name"
 @pytest.fixture
 def url() -> str:
     return server().schema()
-
-
-def test_pool_options_come_from_the_settings() -> None:
-    times = Settings(store_connections=3, store_statement_seconds=4, store_connect_seconds=2)
-    settings = replace(times, store_pooler="transaction")
-    expected = Pool(connections=3, statement_seconds=4, connect_seconds=2, prepares=False)
-
-    assert Pool.of(settings) == expected
-    assert Pool.of(Settings()) == Pool()
 
 
 def test_pool_never_exceeds_its_size(url: str) -> None:
@@ -109,18 +99,6 @@ def test_locks_leave_connections_for_their_holders(url: str) -> None:
         together(*(partial(work, number) for number in range(12)))
 
     assert sorted(finished) == list(range(12))
-
-
-def test_locks_are_separate_per_schema(url: str) -> None:
-    with (
-        closing(open_store(url)) as one,
-        closing(open_store(server().schema())) as other,
-        closing(open_store(url)) as same,
-        one.lock("upkeep"),
-        other.lock("upkeep", wait=False) as others,
-        same.lock("upkeep", wait=False) as ours,
-    ):
-        assert (others, ours) == (True, False)
 
 
 def test_connection_lost_during_commit_raises_outcome_unknown(url: str) -> None:

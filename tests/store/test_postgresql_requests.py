@@ -11,10 +11,8 @@ import psycopg
 import pytest
 from account_rows import ADD, execute, names
 from engines import empty_store
-from waiting import wait_until
 
 from remembrancer.store import OutcomeUnknown, Transaction
-from remembrancer.store.postgresql.connection import PREPARED_MAX
 from remembrancer.store.postgresql.store import PostgresqlStore
 
 OURS = "pg_stat_activity where application_name = 'remembrancer'"
@@ -114,40 +112,6 @@ def test_a_write_of_one_request_replaces_a_connection_that_broke_while_idle(
         execute(url, f"select pg_terminate_backend(pid, 10000) from {OURS}")
 
     assert names(store) == ["ada", "bob"]
-
-
-def test_a_read_leaves_no_transaction_open(store: PostgresqlStore, url: str) -> None:
-    names(store)
-
-    open_ones = f"select 1 from {OURS} and state <> 'idle'"
-    wait_until(lambda: not execute(url, open_ones))  # until the server got the commit
-    assert names(store) == []
-
-
-def test_null_values_share_the_plan_of_others(store: PostgresqlStore) -> None:
-    sql = "select cast(:first as bigint) as first, cast(:second as text) as second"
-    values = [(1, "a"), (None, "b"), (2, None), (None, None)]
-
-    rows = store.read(
-        lambda tx: [tx.one(sql, first=first, second=second) for first, second in values]
-    )
-    count = "select count(*) as n from pg_prepared_statements where statement like :like"
-    plans = store.read(lambda tx: tx.one(count, like="select cast($1%"))
-
-    assert rows == values
-    assert plans == (1,)
-
-
-def test_prepared_statements_of_a_connection_are_limited(store: PostgresqlStore) -> None:
-    def many(tx: Transaction) -> list[int]:
-        numbers = range(2 * PREPARED_MAX)
-        return [tx.one(f"select {number} + :one as n", one=1).n for number in numbers]
-
-    for _ in range(2):
-        assert store.read(many) == list(range(1, 2 * PREPARED_MAX + 1))
-    count = "select count(*) as n from pg_prepared_statements"
-    store.read(lambda tx: tx.one(count))  # at the end of its request, there are not too many
-    assert store.read(lambda tx: tx.one(count)).n <= PREPARED_MAX
 
 
 def test_a_text_larger_than_the_socket_buffers_is_exchanged(store: PostgresqlStore) -> None:

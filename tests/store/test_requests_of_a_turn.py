@@ -33,25 +33,6 @@ def test_an_added_turn_takes_two_round_trips(database: Context, requests: list[l
                 assert requests[-1][-1] == "commit"
 
 
-def test_a_turn_that_changes_another_one_takes_two_round_trips(
-    database: Context, requests: list[list[str]]
-) -> None:
-    caller = authenticate(database, new_key(database))
-    place = {"user_id": "ada", "session_id": "boat"}
-    remember(
-        database,
-        caller,
-        Turn.model_validate({"query": "I live in Hamburg.", "response": "Noted.", **place}),
-    )
-    requests.clear()
-
-    turn = Turn.model_validate({"query": "I live in Lisbon now.", "response": "Noted.", **place})
-    answer = remember(database, caller, turn)
-
-    assert "newer value" in (answer.receipts[0].detail or "")
-    assert len(requests) <= REQUESTS_MAX, requests
-
-
 def test_a_turn_of_a_batch_takes_one_round_trip(
     database: Context, requests: list[list[str]]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from engines import empty_store
 
 from remembrancer.store import Store, open_store
-from remembrancer.store.schema import migrations
 
 # Only in PostgreSQL: docs/contribute/postgresql.md.
 _OWN = {"store_schema", "turnstile", "cubes_made"}
@@ -42,10 +40,6 @@ def test_every_engine_has_the_same_tables_with_the_same_columns(tmp_path: Path) 
 
     assert sorted(here) == sorted(there)
     assert [column for column, required in here.items() if required and not there[column]] == []
-
-
-def test_schema_version_is_the_same_on_every_engine(opened: Callable[[], Store]) -> None:
-    assert opened().schema_version() == len(migrations("sqlite"))
 
 
 def test_postgresql_protects_the_audit_trail_from_changes(tmp_path: Path) -> None:

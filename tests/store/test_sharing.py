@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from together import together
 
-from remembrancer.store import Store, StoreUnavailable
+from remembrancer.store import Store
 
 ADD = "insert into usage (day, account_id, key_id, kind, count) values (1, 1, 1, 'turn', 1)"
 COUNT = (
@@ -81,14 +81,3 @@ def test_concurrent_counts_are_unique_and_complete(store: Store) -> None:
     together(*[lambda: counts.extend(store.count(COUNT).count for _ in range(20))] * 6)  # type: ignore[union-attr]
 
     assert sorted(counts) == list(range(1, 121))
-
-
-def test_count_without_a_changed_row_returns_none(store: Store) -> None:
-    assert store.count("update usage set count = 0 returning count") is None
-
-
-def test_count_fails_after_close(store: Store) -> None:
-    store.close()
-
-    with pytest.raises(StoreUnavailable, match="closed"):
-        store.count(COUNT)

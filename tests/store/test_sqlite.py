@@ -30,29 +30,11 @@ def store(path: Path) -> Iterator[SqliteStore]:
         yield opened
 
 
-@pytest.mark.parametrize(("durability", "synchronous"), [("full", 2), ("normal", 1)])
-def test_pragmas_are_set(path: Path, durability: str, synchronous: int) -> None:
-    expected = {"journal_mode": "wal", "foreign_keys": 1, "busy_timeout": 5000}
-    expected["synchronous"] = synchronous
-    with closing(SqliteStore(path, durability=durability)) as store:
-        actual = store.write(lambda tx: {name: tx.all(f"pragma {name}")[0][0] for name in expected})
-
-    assert actual == expected
-
-
 def test_database_files_are_readable_by_the_owner_only(store: SqliteStore, path: Path) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
 
     files = path.parent.glob(path.name + "*")
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-
-
-def test_close_leaves_only_the_database_file(store: SqliteStore, path: Path) -> None:
-    store.write(lambda tx: tx.run(ADD, name="ada"))
-    names(store)
-    store.close()
-
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 def test_queued_writes_share_one_commit(store: SqliteStore, path: Path) -> None:
@@ -279,13 +261,6 @@ def test_writer_survives_an_interrupt_inside_an_action(store: SqliteStore) -> No
     assert names(store) == ["ada"]
 
 
-def test_error_names_a_file_that_is_not_a_database(path: Path) -> None:
-    path.write_bytes(b"this is a letter, not a database " * 100)
-
-    with pytest.raises(StoreUnavailable, match=path.name):
-        SqliteStore(path)
-
-
 @pytest.mark.parametrize("version", [0, 1])
 def test_database_of_another_program_is_refused_unchanged(path: Path, version: int) -> None:
     with closing(apsw.Connection(str(path))) as other:
@@ -298,18 +273,9 @@ def test_database_of_another_program_is_refused_unchanged(path: Path, version: i
     assert path.read_bytes() == before
 
 
-def test_error_names_a_folder_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailable, match="nowhere"):
-        SqliteStore(tmp_path / "nowhere" / "store.sqlite3")
-
-
 def synchronous(store: SqliteStore, *, flush: bool) -> int:
     """Return the flush mode of a write: 2 = before it is answered, 1 = some time later."""
     return int(store.write(lambda tx: tx.all("pragma synchronous"), flush=flush)[0][0])
-
-
-def test_only_writes_with_flush_use_full_synchronous(store: SqliteStore) -> None:
-    assert [synchronous(store, flush=flush) for flush in (True, False, False, True)] == [2, 1, 1, 2]
 
 
 def test_flushed_and_unflushed_writes_do_not_share_a_commit(store: SqliteStore) -> None:

@@ -204,23 +204,6 @@ def test_client_is_small_and_needs_no_server(
     assert not [name for name in ("starlette", "uvicorn", "numpy") if f"{name}==" in installed]
 
 
-def test_client_and_service_are_installed_together(
-    dist: Path, programs: Path, tmp_path: Path
-) -> None:
-    """Removing the client leaves the service as it was."""
-    copy = tmp_path / "both"
-    shutil.copytree(programs.parent, copy, symlinks=True)
-    python = str(copy / "bin/python")
-    [wheel] = dist.glob("remembrancer_client-*.whl")
-    code = "import remembrancer.client; print(remembrancer.client.__file__)"
-    run(UV, "pip", "install", "--quiet", "--no-deps", "--python", python, str(wheel))
-    both = run(python, "-c", f"import remembrancer_client; {code}")
-
-    run(UV, "pip", "uninstall", "--quiet", "--python", python, "remembrancer-client")
-
-    assert run(python, "-c", code) == both
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Return a copy of the files of the repository, without an environment."""
@@ -245,19 +228,6 @@ def installed(make: list[str], target: str, **variables: str) -> None:
     if process.returncode and os.environ.get("CI") != "true":
         pytest.skip(f"the package index cannot be used: {process.stderr.strip()[-500:]}")
     assert process.returncode == 0, process.stderr
-
-
-def test_make_wheel_installs_the_build_tools_and_no_more(tree: Path, tmp_path: Path) -> None:
-    make = ["make", "--no-print-directory", "-C", str(tree)]
-    installed(make, "wheel", DIST=str(tmp_path / "built"))
-    python = str(tree / ".venv-build/bin/python")
-    packages = run(UV, "pip", "list", "--python", python, "--format", "freeze").splitlines()
-
-    assert len(list((tmp_path / "built").iterdir())) == 4
-    assert len(packages) <= 9, packages  # with pip and setuptools, which are there before
-    assert "hatchling" in {name.partition("==")[0] for name in packages}
-    assert not (tree / ".venv").exists()
-    assert "wheel" in next(line for line in run(*make).splitlines() if "only build tools" in line)
 
 
 def test_make_run_installs_what_serving_needs_and_no_more(tree: Path, tmp_path: Path) -> None:

@@ -63,20 +63,6 @@ def test_every_package_of_the_service_has_a_permissive_licence() -> None:
     assert [row for row in rows if not row.is_permitted] == []
 
 
-@pytest.mark.parametrize(
-    ("licence", "is_permitted"),
-    [
-        ("MIT", True),
-        ("MIT AND GPL-3.0-only", False),
-        ("GPL-3.0-only OR MIT", True),
-        ("", False),
-        ("Proprietary", False),
-    ],
-)
-def test_licence_that_is_not_permitted_is_noticed(licence: str, *, is_permitted: bool) -> None:
-    assert licences.Package("a", "1", licence, "").is_permitted == is_permitted
-
-
 def test_every_dependency_is_imported() -> None:
     """One that is not would be weight and risk for nothing."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

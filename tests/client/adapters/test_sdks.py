@@ -13,13 +13,13 @@ import scripted_model
 from anthropic import Anthropic, AsyncAnthropic
 from client.scripted_server import ScriptedServer, answer
 from openai import AsyncOpenAI, OpenAI
-from pydantic_ai import Agent, TextOutput
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from remembrancer.client import AsyncClient, Client, adapters
+from remembrancer.client import Client, adapters
 from remembrancer.client.adapters import NoDraftError
-from remembrancer.client.runtime import AsyncRuntime, ChatMessage, Draft, Runtime
+from remembrancer.client.runtime import ChatMessage, Draft, Runtime
 
 MESSAGES: list[ChatMessage] = [
     {"role": "system", "content": "You plan journeys."},
@@ -76,28 +76,6 @@ class RecordingClient:
         return self.answer
 
 
-def test_system_text_is_passed_in_the_field_of_each_api() -> None:
-    anthropic, responses = (
-        RecordingClient(SimpleNamespace(content="yes")),
-        RecordingClient(SimpleNamespace(output_text="yes")),
-    )
-
-    assert adapters.anthropic_messages(anthropic, "m", max_tokens=9)(MESSAGES) == "yes"
-    assert adapters.openai_responses(responses, "m")(MESSAGES) == "yes"
-    assert anthropic.arguments == {
-        "model": "m",
-        "max_tokens": 9,
-        "system": "You plan journeys.",
-        "messages": MESSAGES[1:],
-    }
-    assert responses.arguments == {
-        "model": "m",
-        "store": False,
-        "instructions": "You plan journeys.",
-        "input": MESSAGES[1:],
-    }
-
-
 def test_pydantic_ai_agent_gets_history_and_both_instructions() -> None:
     calls: list[tuple[list[ModelMessage], str | None]] = []
 
@@ -125,39 +103,8 @@ def test_pydantic_ai_agent_gets_history_and_both_instructions() -> None:
         assert "You plan journeys." in str(instructions)
 
 
-def test_pydantic_ai_draft_names_the_results_of_its_tools() -> None:
-    """Values of tool results need no ref (specification.md#look-when)."""
-
-    def model(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
-        if isinstance(messages[-1].parts[-1], ToolReturnPart):
-            return ModelResponse(parts=[TextPart("At 9:40.")])
-        return ModelResponse(parts=[ToolCallPart("timetable", {})])
-
-    def timetable() -> str:
-        return "ferry 9:40"
-
-    agent = Agent(FunctionModel(model), tools=[timetable])
-
-    draft = asyncio.run(_awaited(adapters.async_pydantic_ai_agent(agent)))
-
-    assert draft == Draft("At 9:40.", ("ferry 9:40",))
-
-
 async def _awaited(draft: adapters.AsyncDraftFunction) -> str | Draft:
     return await draft(MESSAGES)
-
-
-def test_agent_with_non_text_output_raises_no_draft_error() -> None:
-    def length(text: str) -> int:
-        return len(text)
-
-    counting = Agent(
-        FunctionModel(lambda *_: ModelResponse(parts=[TextPart("7")])),
-        output_type=TextOutput(length),
-    )
-
-    with pytest.raises(NoDraftError, match="int"):
-        asyncio.run(_awaited(adapters.async_pydantic_ai_agent(counting)))
 
 
 class Graph:
@@ -211,17 +158,6 @@ def test_node_uses_the_session_of_its_thread(client: Client) -> None:
     assert runtimes["trip"].counts.turns_saved == 1
 
 
-def test_async_node_returns_the_reply(url: str, key: str) -> None:
-    async def run_node() -> dict[str, Any]:
-        async with AsyncClient(url, key) as memory:
-            agent = AsyncRuntime(memory, lambda _: "Noted.", user_id="owner")
-            return await adapters.async_langgraph_node(lambda _: agent)(
-                {"messages": [("user", "It leaves at 9:40.")]}, {}
-            )
-
-    assert asyncio.run(run_node()) == {"messages": [{"role": "assistant", "content": "Noted."}]}
-
-
 def test_answer_without_a_draft_raises_no_draft_error() -> None:
     """The SDK returns an HTML page as text and raises nothing."""
     page = answer(200, "<html>Sign in</html>", Content_Type="text/html")
@@ -237,16 +173,6 @@ def test_answer_without_a_draft_raises_no_draft_error() -> None:
     graph = SimpleNamespace(invoke=lambda *_, **__: {"answer": "yes"}, ainvoke=None)
     with pytest.raises(NoDraftError, match="messages"):
         adapters.langgraph_graph(graph)(MESSAGES)
-
-
-def test_refusal_is_a_draft_and_tool_call_an_empty_one() -> None:
-    refusing = SimpleNamespace(
-        choices=[SimpleNamespace(message=SimpleNamespace(content=None, refusal="I will not."))]
-    )
-    calling = SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=None))])
-
-    assert adapters.openai_chat(RecordingClient(refusing), "m")(MESSAGES) == "I will not."
-    assert adapters.openai_chat(RecordingClient(calling), "m")(MESSAGES) == ""
 
 
 def test_sync_adapter_rejects_an_async_client() -> None:

@@ -13,7 +13,6 @@ from remembrancer.client import AsyncClient, Client, Retry
 from remembrancer.client.runtime import AsyncRuntime, ChatMessage, Runtime
 from remembrancer.client.runtime.turn import NOTE_LATER, NOTE_NOT_SAVED
 from remembrancer.context import Context
-from remembrancer.protocol.cubes import CubeCreate
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
 
@@ -73,35 +72,6 @@ def test_compliant_model_leaves_no_duty_error(checked_client: Client) -> None:
     assert counts.overhead()["calls"] == sum(counts.calls.values()) / 4
 
 
-def test_next_turn_recalls_the_saved_turn(checked_client: Client) -> None:
-    draft, prompts = scripted("The ferry leaves at 9:40 [unverified].\n{seal}")
-    runtime = Runtime(checked_client, draft, user_id="ada")
-    first = runtime.turn("The ferry leaves at 9:40.")
-
-    second = runtime.turn("When does the ferry leave?")
-
-    assert [hit.event_id for hit in second.hits] == [first.event_id]
-    assert str(first.event_id) in prompts[1][-1]["content"]
-
-
-def test_a_lesson_is_in_every_prompt_that_it_bears_on(checked_client: Client) -> None:
-    """The prompts of a session hold no earlier recall (specification.md#cube-again)."""
-    rule = "- MUST check when the tram will leave"
-    lesson: dict[str, Any] = {
-        "cube_topic": "tram",
-        "cube_essence": "A tram may leave early in the summer months.",
-        "cube_rules": rule,
-    }
-    checked_client.remember_turn(Turn(query="Early?", response="Yes.", user_id="ada", **lesson))
-    draft, prompts = scripted("In the morning.\n{seal}")
-    runtime = Runtime(checked_client, draft, user_id="ada", session_id="s")
-
-    for message in ("When does the tram leave?", "Hello", "And when does tram 22 leave?"):
-        runtime.turn(message)
-
-    assert [rule in prompt[-1]["content"] for prompt in prompts] == [True, False, True]
-
-
 def test_runtime_closes_the_duties_of_a_forgetful_model(
     context: Context, checked_client: Client, url: str
 ) -> None:
@@ -122,81 +92,6 @@ def test_runtime_closes_the_duties_of_a_forgetful_model(
     assert runtime.counts.compliance()["remembered"] == 1
     assert runtime.counts.cubes_closed == runtime.counts.cubes_to_rate >= 1
     assert rows(context)["closed_duties"] == before + 3 + runtime.counts.calls["duty"]
-
-
-def _lesson() -> CubeCreate:
-    return CubeCreate(
-        topic="ferry",
-        essence="A ferry may leave early.",
-        rules_markdown="- MUST check when the ferry will leave",
-        evidence="docs",
-    )
-
-
-def test_ratings_reach_the_service(checked_client: Client) -> None:
-    cube_id = checked_client.create_cube(
-        _lesson().model_copy(update={"visibility": "account"})
-    ).cube_id
-    _, reply = run(checked_client, f"It leaves.\nRATE: {cube_id} -1 they never do\n{{seal}}")
-    after = {
-        user_id: checked_client.search_memory(
-            MemoryQuery(
-                query_text="When does the ferry leave?",
-                user_id=user_id,
-                session_id="s",
-                interact=False,
-            )
-        ).shared_cubes
-        for user_id in ("ada", "ben")
-    }
-
-    assert [cube.cube_id for cube in reply.cubes] == [cube_id]
-    assert reply.remarks == ()
-    assert after["ada"] == []  # the -1 hides it from this user only
-    assert [cube.cube_id for cube in after["ben"]] == [cube_id]
-
-
-def test_malformed_lines_do_not_affect_the_answer(checked_client: Client) -> None:
-    runtime, reply = run(
-        checked_client,
-        "It leaves.\nCUBE: what | is\nRATE: c_77 +5\nCRITICAL: Ada likes tea\nTASK_DONE\n"
-        "REM | #999 | READ | VERIFY | CORRECT | OUTPUT",
-    )
-    query = MemoryQuery(query_text="ferry", user_id="ada", interact=False)
-    saved = checked_client.search_memory(query).hits[0].event_id
-
-    assert reply.text == "It leaves."
-    assert checked_client.get_start_pack().prompt_text
-    assert set(runtime.counts.line_faults) == {"cube_fields", "rate_syntax", "seal_step"}
-    assert checked_client.get_event(saved).response == "It leaves."
-
-
-def test_false_seal_and_rating_have_no_effect(checked_client: Client) -> None:
-    """The seal has another step; the rated cube and the cited event do not exist."""
-    runtime, reply = run(
-        checked_client,
-        "At 9:40 (ref: evt_0000000000000).\nRATE: c_0000000000000 +1 great\n"
-        "REM | #41 | READ | VERIFY | CORRECT | OUTPUT",
-        turns=2,
-    )
-
-    assert runtime.counts.valid_seals == 0
-    assert runtime.counts.calls["vote"] == 0
-    assert reply.seal == "REM | #2 | READ | VERIFY | CORRECT | OUTPUT"
-    assert reply.remarks == ()
-
-
-def test_cube_of_the_agent_is_saved_and_returned_later(checked_client: Client) -> None:
-    runtime, reply = run(
-        checked_client,
-        "Yes.\nCUBE: fact | ferry | A ferry may leave early. | MUST ask when the ferry does leave\n"
-        "{seal}",
-        turns=2,
-    )
-
-    assert runtime.counts.cubes_made == 1
-    assert [cube.rules_markdown for cube in reply.cubes] == ["- MUST ask when the ferry does leave"]
-    assert "left out" in reply.remarks[0]
 
 
 def test_summary_is_requested_after_fifteen_turns_and_saved(checked_client: Client) -> None:
@@ -240,14 +135,6 @@ def test_read_only_key_searches_and_notes_that_nothing_is_saved(
 
         assert reply.text == f"At 9:40.\n\n({NOTE_NOT_SAVED})"
         assert list(client.events()) == []
-
-
-def test_error_of_the_model_reaches_the_caller(client: Client) -> None:
-    def draft(_messages: list[ChatMessage]) -> str:
-        raise ConnectionError("no model")
-
-    with pytest.raises(ConnectionError, match="no model"):
-        Runtime(client, draft, user_id="ada").turn("q")
 
 
 @pytest.mark.parametrize("awaited", [False, True])

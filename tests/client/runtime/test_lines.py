@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from client.runtime.scripted_turn import (
     CUBE_MADE,
-    FAIL,
     MAP_UPDATED,
-    PASS,
     SEAL,
     UNREACHABLE,
     cube,
@@ -19,10 +17,6 @@ from client.runtime.scripted_turn import (
     run_turn,
     search_answer,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from remembrancer.client.runtime.turn import NOTE_SAVED_LATER, NOTE_UNSURE, shorten
 
 GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
 CUBE = (
@@ -78,37 +72,6 @@ def test_a_fact_replaces_only_one_that_the_turn_was_shown() -> None:
         assert (turn.critical, turn.critical_replaces) == ("Ada likes tea.", sent)
 
 
-def test_cube_nothing_closes_the_duty_with_its_reason() -> None:
-    for draft, reason in ((GOOD, "nothing new"), ("A.", "the agent did not say")):
-        turn = run_turn(new_conversation(), draft).turn
-        assert (turn.duty, turn.duty_reason) == ("cube_nothing", reason)
-
-
-def test_redraft_sends_only_new_parts() -> None:
-    first = f"A.\nCRITICAL: likes tea\nCUBE: fact | t | e | r\n{SEAL}"
-
-    completed = run_turn(
-        new_conversation(),
-        first,
-        first.replace("A.", "B.").replace("tea", "milk"),
-        second_look=[FAIL, PASS],
-        remember=remember_answer(cube=CUBE_MADE),
-    )
-
-    assert [turn.critical for turn in completed.bodies["remember"]] == ["likes tea", "likes milk"]
-    assert [turn.cube_topic for turn in completed.bodies["remember"]] == ["t", None]
-    assert completed.bodies["remember"][1].duty is None
-
-
-def test_cube_of_a_redraft_is_sent() -> None:
-    completed = run_turn(new_conversation(), "A.", CUBE, second_look=[FAIL, PASS])
-
-    assert [(turn.duty, turn.cube_topic) for turn in completed.bodies["remember"]] == [
-        ("cube_nothing", None),
-        (None, "ferries"),
-    ]
-
-
 def test_parts_of_a_failed_call_are_sent_with_the_next() -> None:
     conversation = new_conversation(full_protocol=True)
 
@@ -122,15 +85,6 @@ def test_parts_of_a_failed_call_are_sent_with_the_next() -> None:
     assert [turn.critical for turn in completed.bodies["remember"]] == ["likes tea", "likes tea"]
     assert completed.reply.text == "At 9:40 (ref: evt_1)."
     assert conversation.unsaved == []
-
-
-def test_turn_with_several_unsaved_drafts_is_queued_once() -> None:
-    conversation = new_conversation(full_protocol=True)
-
-    completed = run_turn(conversation, "A.", "B.", "C.", remember=UNREACHABLE)
-
-    assert [turn.response for turn, _ in conversation.unsaved] == ["C."]
-    assert completed.reply.notes == (NOTE_UNSURE, NOTE_SAVED_LATER)
 
 
 def test_at_most_one_cube_in_three_turns() -> None:
@@ -150,16 +104,6 @@ def test_at_most_one_cube_in_three_turns() -> None:
     ]
     assert "`ferries` was left out" in turns[1].reply.remarks[0]
     assert (conversation.counts.cubes_made, conversation.counts.cubes_refused) == (2, 2)
-
-
-def test_next_prompt_reports_the_result_of_service_lines() -> None:
-    conversation = new_conversation()
-    run_turn(conversation, CUBE, remember=remember_answer(cube="It holds a secret."))
-
-    after, later = run_turn(conversation, GOOD), run_turn(conversation, GOOD)
-
-    assert "The cube was not made: It holds a secret." in after.prompts[0][-1]["content"]
-    assert "It holds a secret." not in later.prompts[0][-1]["content"]
 
 
 def test_long_cube_is_cut_after_a_word_and_reported() -> None:
@@ -182,14 +126,6 @@ def test_long_cube_is_cut_after_a_word_and_reported() -> None:
         "The cube's essence was cut to 200 characters.",
         "The cube's rule was cut to 800 characters.",
     ]
-
-
-@given(st.text(), st.integers(2, 50))
-def test_text_within_the_limit_is_unchanged(text: str, most: int) -> None:
-    short = shorten(text, most)
-
-    assert len(short) <= most
-    assert short == text if len(text) <= most else text.startswith(short[:-1])
 
 
 # Ratings
@@ -216,18 +152,6 @@ def test_ratings_become_votes_and_one_duty() -> None:
         "c_2: about ships; c_3: the agent did not say",
         None,
     )
-
-
-def test_rating_is_sent_once_across_redrafts_and_for_known_cubes_alone() -> None:
-    completed = run_turn(
-        new_conversation(),
-        "A.\nRATE: c_1 +1",
-        "B.\nRATE: c_1 -1 wrong after all\nRATE: c_8 +1",
-        search=search_answer(cube()),
-        second_look=[FAIL, PASS],
-    )
-
-    assert [(vote.cube_id, vote.vote) for vote in completed.bodies["vote"]] == [("c_1", -1)]
 
 
 def test_failed_votes_and_duties_are_reported() -> None:
@@ -268,21 +192,6 @@ def test_due_summary_is_requested_and_sent() -> None:
     assert (conversation.counts.summaries_due, conversation.counts.summaries_written) == (2, 1)
 
 
-def test_summary_length_is_a_share_of_the_dialogue_since_the_last_one() -> None:
-    conversation = new_conversation()
-
-    def share(characters: int) -> str:
-        return f"in {int(characters * 0.05)} to {int(characters * 0.08)} characters"
-
-    run_turn(conversation, "x" * 10_000, remember=remember_answer(l1_due=True))
-    whole = run_turn(conversation, "y" * 10_000 + "\nL1: done", remember=remember_answer())
-    run_turn(conversation, "z" * 5_000, remember=remember_answer(l1_due=True))
-    rest = run_turn(conversation, "A.")
-
-    assert share(10_026) in whole.prompts[0][-1]["content"]
-    assert share(5_026) in rest.prompts[0][-1]["content"]
-
-
 L2_DUE = search_answer(
     reminders=["An L2 is due: 2 L1s are not in the map."],
     l2_source={
@@ -303,15 +212,6 @@ def test_due_map_is_requested_with_its_source_texts() -> None:
     assert "  The old map.\n  \n  Older.\n  \n  Newer." in completed.prompts[0][-1]["content"]
     assert completed.turn.l2_map == "ferries"
     assert "map" not in completed.steps
-
-
-def test_no_map_is_requested_without_its_source_texts() -> None:
-    completed = run_turn(
-        new_conversation(), "A.\nL2: stamps", search=search_answer(reminders=["An L2 is due."])
-    )
-
-    assert "L2" not in completed.prompts[0][-1]["content"]
-    assert completed.turn.l2_map is None
 
 
 @pytest.mark.parametrize("answer", [MAP_UPDATED, UNREACHABLE])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from client.runtime.scripted_turn import (
     FAIL,
     SEAL,
@@ -12,19 +11,15 @@ from client.runtime.scripted_turn import (
     new_conversation,
     remember_answer,
     run_turn,
-    search_answer,
 )
 
 from remembrancer.client.errors import UnreachableError
 from remembrancer.client.runtime.turn import (
     NOTE_LATER,
     NOTE_NO_MEMORY,
-    NOTE_NOT_SAVED,
     NOTE_SAVED_LATER,
     UNSAVED_MAX,
 )
-
-GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
 
 
 def test_user_gets_an_answer_while_the_service_is_unreachable() -> None:
@@ -97,25 +92,6 @@ def test_oldest_unsaved_turn_is_dropped_and_reported_at_the_limit() -> None:
     assert "is given up" in completed.reply.remarks[-1]
 
 
-def test_failed_draft_clears_the_last_seal() -> None:
-    conversation = new_conversation()
-    run_turn(conversation, GOOD)
-    steps = conversation.turn("And the train?")
-    next(steps)
-    steps.send(search_answer())
-    with pytest.raises(ConnectionError):
-        steps.throw(ConnectionError("no model"))
-
-    assert run_turn(conversation, GOOD).bodies["search"][0].last_seal is None
-
-
-def test_user_is_told_that_a_turn_was_rejected() -> None:
-    completed = run_turn(new_conversation(), "A.", remember=error_answer(403, "forbidden"))
-
-    assert completed.reply.text == f"A.\n\n({NOTE_NOT_SAVED})"
-    assert completed.steps == ["search", "draft", "remember"]
-
-
 def test_rejected_search_disables_memory_for_the_turn() -> None:
     """A failed search ends the protocol (specification.md#turn-search-failed)."""
     conversation = new_conversation()
@@ -125,16 +101,6 @@ def test_rejected_search_disables_memory_for_the_turn() -> None:
     assert completed.steps == ["search", "draft"]
     assert completed.reply.text == f"A.\n\n({NOTE_NO_MEMORY})"
     assert conversation.unsaved == []
-
-
-def test_missed_duty_is_a_remark_for_the_operator() -> None:
-    completed = run_turn(
-        new_conversation(),
-        GOOD,
-        search=search_answer(duty_error="No turn was remembered since step 6."),
-    )
-
-    assert completed.reply.remarks == ("The service says: No turn was remembered since step 6.",)
 
 
 def test_saved_draft_is_preferred_to_an_unsaved_one() -> None:

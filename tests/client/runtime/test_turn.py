@@ -22,7 +22,7 @@ from client.runtime.scripted_turn import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.client.runtime.turn import CHECK_THE_DRAFT, KEY_WARNING, NO_ANSWER, NOTE_UNSURE
+from remembrancer.client.runtime.turn import CHECK_THE_DRAFT, KEY_WARNING, NOTE_UNSURE
 from remembrancer.protocol.agent import SecondLook
 from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.memory import Turn
@@ -92,20 +92,6 @@ def test_search_results_are_fenced_in_the_prompt() -> None:
     assert without.bodies["second look"] == [SecondLook(draft="I do not know.")]
 
 
-def test_prompt_contains_protocol_history_and_instructions() -> None:
-    conversation = new_conversation(instructions="You are a pilot.", history_turns=1)
-    for _ in range(3):
-        completed = run_turn(conversation, GOOD)
-
-    system, *history, _ = completed.prompts[0]
-    assert system["content"].startswith("You are a pilot.")
-    assert "CUBE_NOTHING" in system["content"]
-    assert [message["content"] for message in history] == [
-        "When does the ferry leave?",
-        "At 9:40 (ref: evt_1).",
-    ]
-
-
 # Second look
 
 
@@ -158,14 +144,6 @@ def test_best_draft_is_shown_with_a_note_after_two_redrafts() -> None:
     assert completed.reply.passed is False
 
 
-def test_later_of_two_equal_drafts_is_shown_and_no_reason_is_needed() -> None:
-    equal = run_turn(new_conversation(), "First.", "Second.", "Third.", second_look=FAIL)
-    single = run_turn(new_conversation(redrafts_max=0), "First.", second_look=failing_look())
-
-    assert equal.reply.answer == "Third."
-    assert single.reply.notes == (NOTE_UNSURE,)
-
-
 def test_missing_second_look_is_requested_only_once_and_an_unavailable_one_again() -> None:
     conversation, other = new_conversation(), new_conversation()
     missing = run_turn(conversation, GOOD, second_look=error_answer(404, "not_found"))
@@ -179,15 +157,6 @@ def test_missing_second_look_is_requested_only_once_and_an_unavailable_one_again
     assert conversation.counts.looks_missing == 2
     assert "no second look" in unavailable.reply.remarks[0]
     assert after_unavailable.reply.passed
-
-
-def test_draft_without_an_answer_is_redrafted_and_then_replaced() -> None:
-    redrafted, never = run_turn(new_conversation(), SEAL, GOOD), run_turn(new_conversation(), "")
-
-    assert redrafted.steps == ["search", "draft", "draft", "remember", "second look"]
-    assert redrafted.reply.text == "At 9:40 (ref: evt_1)."
-    assert never.reply.text == f"{NO_ANSWER}\n\n({NOTE_UNSURE})"
-    assert (never.turn.response, never.reply.seal) == (NO_ANSWER, SEAL)
 
 
 # Keys
@@ -222,13 +191,6 @@ def test_key_in_a_draft_or_a_search_result_is_removed() -> None:
 # The full protocol
 
 
-def test_full_protocol_shows_only_the_final_section() -> None:
-    completed = run_turn(new_conversation(full_protocol=True), FULL)
-
-    assert "DRAFT, SECOND LOOK, FINAL" in completed.prompts[0][0]["content"]
-    assert (completed.reply.text, completed.reply.drafts) == ("At 9:40 (ref: evt_1).", 1)
-
-
 @pytest.mark.parametrize(
     ("draft", "message"),
     [
@@ -244,15 +206,6 @@ def test_draft_that_violates_the_full_protocol_is_redrafted(draft: str, message:
     assert message in completed.prompts[1][-1]["content"]
     assert completed.reply.text == "At 9:40 (ref: evt_1)."
     assert completed.reply.drafts == 2
-
-
-def test_second_look_section_may_be_in_any_script() -> None:
-    completed = run_turn(
-        new_conversation(full_protocol=True),
-        "DRAFT\n渡轮早上出发\nSECOND LOOK\n记忆里说渡轮确实如此\nFINAL\n早上。",
-    )
-
-    assert completed.reply.drafts == 1
 
 
 # Invalid input
@@ -277,22 +230,6 @@ def test_invalid_input_is_rejected_at_once() -> None:
             new_conversation(**one)
 
 
-def test_nul_and_lone_surrogates_are_replaced() -> None:
-    completed = run_turn(new_conversation(), "A\0B\ud83d\ude00\ud83d.", message="q\ud800\0")
-
-    assert (completed.turn.query, completed.turn.response) == (
-        "q\ufffd\ufffd",
-        "A\ufffdB\U0001f600\ufffd.",
-    )
-
-
-def test_long_message_is_truncated_for_search_and_saved_completely() -> None:
-    completed = run_turn(new_conversation(), GOOD, message="word " * 10_000)
-
-    assert len(completed.bodies["search"][0].query_text) == 20_000
-    assert len(completed.turn.query) == 50_000
-
-
 @given(
     st.lists(st.text(), min_size=3, max_size=3),
     st.sampled_from([PASS, FAIL, UNREACHABLE]),
@@ -313,38 +250,3 @@ def test_user_gets_an_answer_for_any_draft(drafts: list[str], look: Any, full: b
 
 
 # Counts
-
-
-def test_compliance_and_overhead_are_counted() -> None:
-    """The runtime counts duties, tokens, milliseconds and calls."""
-    conversation = new_conversation()
-    run_turn(conversation, GOOD, search=search_answer(cube("c_1"), cube("c_2")))
-    run_turn(
-        conversation,
-        f"A.\nRATE: c_1 0\nRATE: c_2 9\n{SEAL}",
-        search=search_answer(cube("c_1"), cube("c_2")),
-    )
-    run_turn(conversation, "A.", "B.", second_look=[FAIL, PASS])
-    run_turn(conversation, "A.", search=UNREACHABLE)
-    counts = conversation.counts
-
-    assert counts.compliance() == {
-        "searched": 0.75,
-        "remembered": 0.75,
-        "sealed": 0.6667,
-        "rated": 0.25,
-        "second_look_passed": 0.75,
-        "summaries": None,
-    }
-    assert dict(counts.calls) == {"search": 4, "remember": 4, "second look": 4, "duty": 2}
-    assert dict(counts.failures) == {"unreachable": 1}
-    assert (counts.turns, counts.drafts, counts.redrafts, counts.cubes_closed) == (4, 5, 1, 4)
-    assert counts.line_faults["rate_syntax"] == 1
-    assert counts.overhead()["calls"] == 3.5
-    assert counts.tokens_in > counts.tokens_out > 0
-
-
-def test_counts_are_none_before_the_first_turn() -> None:
-    counts = new_conversation().counts
-
-    assert set(counts.compliance().values()) == set(counts.overhead().values()) == {None}

@@ -12,14 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory.exchange.imports import OWNER, SAMPLES, Imports
+from memory.exchange.imports import SAMPLES, Imports
 from rounds import rounds
 
-from remembrancer.memory.exchange.importer import ImportRefused, ImportResult
+from remembrancer.memory.exchange.importer import ImportRefused
 from remembrancer.memory.exchange.shapes import NAMES, Source, detect, shape_named
 from remembrancer.memory.exchange.survey import Survey, survey
 
@@ -105,14 +104,6 @@ def test_broken_json_is_refused_with_its_line(
     assert why in message
 
 
-def test_records_before_a_break_are_imported_on_request(imports: Imports) -> None:
-    path = imports.written("conversations.json", json.dumps([GOOD, GOOD])[:-40])
-
-    source = imports.read(path, skip_invalid=True)
-    assert source.survey.invalid == 1
-    assert imports.stored(path, skip_invalid=True).stored == 1
-
-
 @pytest.mark.parametrize("place", [2, 100])
 @pytest.mark.parametrize(
     ("bad", "why"),
@@ -193,15 +184,6 @@ class TestArchives:
         assert imports.stored(path).stored == 3
         assert sorted(imports.folder.parent.rglob("*")) == before
 
-    def test_name_with_control_characters_is_printable_in_errors(self, imports: Imports) -> None:
-        path = zipped(
-            imports.folder / "x.zip",
-            ("conversations.json", json.dumps([GOOD]).encode()),
-            ("a\n\x1b[31m/conversations.json", json.dumps([GOOD])[:-9].encode()),
-        )
-
-        assert "a [31m/conversations.json: line 1: " in imports.refused(path)
-
     @pytest.mark.parametrize("cut", [1, 30, 100])
     def test_cut_archive_is_refused(self, imports: Imports, cut: int) -> None:
         whole = zipped(imports.folder / "x.zip", ("conversations.json", b"[1]" * 100))
@@ -244,25 +226,11 @@ class TestFolders:
         assert source.survey.left_out == {"symbolic link": 2}
         assert [row[4] for row in imports.turns()] == ["# Mine"]
 
-    def test_file_that_is_not_utf_8_is_named(self, imports: Imports) -> None:
-        imports.written("a.md", "# Fine")
-        imports.written("b.md", "café".encode("latin-1"))
-
-        message = imports.refused(imports.folder / "files")
-        assert message == "/b.md: not UTF-8 (at byte 4)"
-        assert imports.stored(imports.folder / "files", skip_invalid=True).stored == 1
-
     def test_pipe_is_refused_and_not_waited_for(self, imports: Imports) -> None:
         path = imports.folder / "pipe"
         os.mkfifo(path)
 
         assert imports.refused(path) == ": not a regular file"
-
-    def test_broken_file_of_a_folder_is_named(self, imports: Imports) -> None:
-        imports.written("a/conversations.json", json.dumps([GOOD]))
-        imports.written("b/conversations.json", json.dumps([GOOD])[:-9])
-
-        assert imports.refused(imports.folder / "files").startswith("/b/conversations.json: line 1")
 
 
 class TestDatabases:
@@ -271,44 +239,6 @@ class TestDatabases:
 
         assert "a SQLite database without claude-mem's tables" in imports.refused(path)
 
-    def test_text_that_is_not_utf_8_is_refused(self, imports: Imports) -> None:
-        path = imports.folder / "x.db"
-        database = apsw.Connection(str(path))
-        database.execute(
-            "create table sdk_sessions (id); create table observations (id, title, narrative);"
-            "insert into observations values (1, 'a', 'fine'), (2, cast(x'ff' as text), 'b')"
-        ).fetchall()
-        database.close()
-
-        assert imports.refused(path) == ", observations 1 is not UTF-8, or the one after it"
-
-    def test_views_are_not_read(self, imports: Imports) -> None:
-        """A view may compute without end."""
-        path = imports.folder / "x.db"
-        database = apsw.Connection(str(path))
-        database.execute(
-            "create table sdk_sessions (id); create table observations (id, memory_session_id);"
-            "create view user_prompts as with recursive n(i) as "
-            "(select 1 union all select i + 1 from n) select i from n"
-        ).fetchall()
-        database.close()
-
-        assert imports.stored(path) == ImportResult(stored=0, duplicates=0)
-
-
-def test_object_with_a_list_over_several_lines_is_no_json_lines(imports: Imports) -> None:
-    memories = [json.dumps({"id": str(n), "memory": f"Knows {n} songs"}) for n in range(3)]
-    text = '{"results": [\n' + ",\n".join(memories) + "\n]}\n"
-
-    assert imports.stored(imports.written("memories.json", text)).facts == 3
-
-
-def test_unknown_shape_lists_the_known_ones_and_what_was_read(imports: Imports) -> None:
-    message = imports.refused(imports.written("x.json", json.dumps([{"shoe": 1, "size": 2}])))
-
-    assert message.startswith(": not a known shape: JSON (list) of objects with shoe, size. ")
-    assert ", ".join(NAMES) in message
-
 
 def test_export_of_this_service_is_not_taken_for_another_shape(imports: Imports) -> None:
     manifest = json.dumps({"format": "remembrancer-export", "version": 1}).encode()
@@ -316,18 +246,6 @@ def test_export_of_this_service_is_not_taken_for_another_shape(imports: Imports)
     path = zipped(imports.folder / "x.zip", ("manifest.json", manifest), ("facts.jsonl", facts))
 
     assert imports.refused(path) == ": an export of Remembrancer, which no shape reads"
-
-
-def test_unknown_shape_name_lists_the_known_ones(imports: Imports) -> None:
-    path = imports.written("conversations.json", json.dumps([GOOD]))
-    with pytest.raises(ImportRefused, match="known shapes are hindsight, chatgpt, claude, "):
-        imports.read(path, shape="gemini")
-
-
-def test_forced_shape_reads_what_is_not_recognised(imports: Imports) -> None:
-    imports.stored(imports.written("notes.txt", "# A note"), shape="markdown")
-
-    assert [row[:5] for row in imports.turns()] == [(OWNER, "notes.txt", "A note", "", "# A note")]
 
 
 KEYS = sorted(

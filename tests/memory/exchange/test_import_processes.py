@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from multiprocessing import active_children
 from pathlib import Path
@@ -15,7 +15,6 @@ import pytest
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
-from remembrancer.cli import memory as cli_memory
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.importer import BATCH
 from remembrancer.search import EventText, entry_maker, index_entries, open_embedder
@@ -26,7 +25,6 @@ from remembrancer.search.index.entries import (
     TEXTS_MIN,
     EntryMaker,
 )
-from remembrancer.settings import processors
 
 TURN = EventText(query="When?", response="At nine.", topic=None, occurred_ms=0)
 _INDEX = "select words, vectors from event_index order by id"
@@ -129,39 +127,3 @@ def test_small_imports_start_no_process(name: str, texts: int, processors: int) 
         maker.begin([TURN])()
 
         assert active_children() == []
-
-
-def test_no_process_is_started_without_the_memory_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder = open_embedder("multilingual")
-    monkeypatch.setattr(entries, "available_bytes", lambda: PROCESSES_MAX * PROCESS_BYTES)
-    with entry_maker(embedder, TEXTS_MIN, 8) as maker:
-        assert not maker.ahead
-
-    monkeypatch.setattr(entries, "available_bytes", lambda: None)  # not known
-    with entry_maker(embedder, TEXTS_MIN, 8) as maker:
-        assert maker.ahead
-
-
-def test_the_command_uses_the_processors_of_the_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counts: set[int] = set()
-
-    @contextmanager
-    def counting(_title: str, _total: int) -> Iterator[Callable[[int], None]]:
-        yield lambda _step: counts.add(len(active_children()))
-
-    monkeypatch.setattr(cli_memory, "progress", counting)
-    path = tmp_path / "many.jsonl"
-    lines = (
-        {"id": f"t{number}", "query": f"Day {number}", "response": "Rain.", "session_id": "rain"}
-        for number in range(TEXTS_MIN)
-    )
-    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    with closing(testing.context(tmp_path, embedder=open_embedder("multilingual"))) as context:
-        keys.create(context, account="owner")
-        result = cli_memory.import_into(context, path)
-
-    assert result.document["stored"] == TEXTS_MIN
-    assert counts == {min(processors(), PROCESSES_MAX) if processors() > 1 else 0}
-    assert active_children() == []

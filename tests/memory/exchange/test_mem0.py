@@ -26,42 +26,6 @@ def test_mem0_memories_are_facts_and_replaced_ones_ended(imports: Imports) -> No
     ]
 
 
-def test_mem0_metadata_categories_and_ids_are_metadata(imports: Imports) -> None:
-    memory = {
-        "id": "1",
-        "memory": "Grows tomatoes",
-        "user_id": "alex",
-        "metadata": {"project": "garden", "priority": 2, "nested": {"a": 1}, "none": None},
-        "categories": ["hobbies", "food"],
-        "agent_id": "helper",
-    }
-    imports.stored(imports.written("memories.json", json.dumps([memory])))
-
-    filters = {"categories": {"contains": "food"}, "AND": [{"priority": {"gt": 1}}]}
-    [fact] = imports.memory.of("alex").ask("Who grows tomatoes?", filters=filters).facts
-    assert fact.metadata == {
-        "project": "garden",
-        "priority": 2,
-        "agent_id": "helper",
-        "categories": ["hobbies", "food"],
-    }
-
-
-@pytest.mark.parametrize("key", [None, "results", "memories"])
-def test_mem0_memories_without_ids_are_recognised(imports: Imports, key: str | None) -> None:
-    memories = [
-        {"memory": "Likes tea", "user_id": "ann"},
-        {"memory": "Likes tea", "user_id": "bob", "metadata": {"source": "chat"}},
-    ]
-    document = memories if key is None else {key: memories}
-    path = imports.written("a.json", json.dumps(document))
-
-    assert detect(path).name == "mem0"
-    imports.stored(path)
-    imports.stored(path)
-    assert [row[:2] for row in imports.facts()] == [("ann", "Likes tea"), ("bob", "Likes tea")]
-
-
 @pytest.mark.parametrize(
     "other",
     [

@@ -14,7 +14,6 @@ import pytest
 from memory.exchange.imports import OWNER, SAMPLES, Imports, archive, ms
 
 from remembrancer.agent.compliance import compliance
-from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.importer import ImportResult
 from remembrancer.memory.exchange.shapes import NAMES, detect
 from remembrancer.protocol.agent import ComplianceQuery
@@ -66,14 +65,6 @@ def test_an_archive_is_read_as_the_folder_is(imports: Imports, sample: str) -> N
     assert packed.survey.left_out == unpacked.survey.left_out
 
 
-def test_interrupted_import_continues_where_it_stopped(imports: Imports) -> None:
-    source = imports.read(SAMPLES / "claude-mem")
-    importer.store(imports.context, imports.memory.caller, list(source)[:2])
-
-    assert imports.stored(SAMPLES / "claude-mem") == ImportResult(stored=4, duplicates=2, facts=1)
-    assert sorted(row[1] for row in imports.facts()) == sorted(row[1] for row in CLAUDE_MEM_FACTS)
-
-
 def test_imported_turns_and_facts_owe_no_duties(imports: Imports) -> None:
     imports.stored(SAMPLES / "claude-code")
     imports.stored(SAMPLES / "mem0")
@@ -82,13 +73,6 @@ def test_imported_turns_and_facts_owe_no_duties(imports: Imports) -> None:
 
     assert (total.searches, total.remembered.of, total.sealed.of, total.rated.of) == (0, 0, 0, 0)
     assert imports.memory.of(OWNER).ask("ferry", session_id="5e55-1").duty_error is None
-
-
-def test_user_id_takes_precedence_over_the_users_of_the_source(imports: Imports) -> None:
-    for sample in ("mem0", "zep", "hindsight"):
-        imports.stored(SAMPLES / sample, user_id="cleo")
-
-    assert {row[0] for row in (*imports.turns(), *imports.facts())} == {"cleo"}
 
 
 def test_chatgpt_takes_the_current_branch(imports: Imports) -> None:
@@ -106,47 +90,6 @@ def test_chatgpt_takes_the_current_branch(imports: Imports) -> None:
     assert left_out == Counter([*kinds, "image, audio or file"])
 
 
-def test_claude_takes_text_blocks_of_the_last_branch(imports: Imports) -> None:
-    imports.stored(SAMPLES / "claude")
-
-    boat, at = (OWNER, "5f0c-boat", "Boat trip"), ms("2026-03-01T09:30:00.123Z")
-    assert imports.turns() == [
-        (*boat, "When does the ferry leave?", "At 9:40 from Piombino.", at),
-        (*boat, "Thanks!", "", ms("2026-03-01T09:40:00Z")),
-    ]
-
-
-def test_claude_without_parents_takes_every_message(imports: Imports) -> None:
-    """Older exports have neither parents nor content blocks."""
-    messages = [
-        {"uuid": "1", "sender": "human", "text": "Hi", "created_at": "2024-01-01T00:00:00Z"},
-        {"uuid": "2", "sender": "assistant", "text": "Hello", "created_at": "2024-01-01T00:00:01Z"},
-    ]
-    conversation = {"uuid": "old", "name": "Old", "chat_messages": messages}
-    imports.stored(imports.written("conversations.json", json.dumps([conversation])))
-
-    assert imports.turns() == [(OWNER, "old", "Old", "Hi", "Hello", ms("2024-01-01T00:00:00Z"))]
-
-
-def test_openai_list_of_messages_is_one_session(imports: Imports) -> None:
-    imports.stored(SAMPLES / "openai-messages" / "messages.json")
-
-    now = imports.context.clock()
-    assert imports.turns() == [
-        (OWNER, "messages", None, "What is the tide at noon?", "2.1 m, falling.", now)
-    ]
-
-
-def test_openai_line_is_a_session(imports: Imports) -> None:
-    imports.stored(SAMPLES / "openai-messages-lines" / "training.jsonl")
-
-    now = imports.context.clock()
-    assert imports.turns() == [
-        (OWNER, "training-1", None, "Hello", "Hello, Ada.", now),
-        (OWNER, "training-2", None, "Bye", "I cannot leave.", now),
-    ]
-
-
 def test_claude_code_takes_only_what_was_typed_and_answered(imports: Imports) -> None:
     left_out = imports.read(SAMPLES / "claude-code").survey.left_out
     imports.stored(SAMPLES / "claude-code")
@@ -158,17 +101,6 @@ def test_claude_code_takes_only_what_was_typed_and_answered(imports: Imports) ->
     ]
     once = Counter(("thinking", "tool call", "tool result"))
     assert left_out == once + Counter({"notice of the program": 2, "subagent": 2})
-
-
-def test_claude_code_session_copied_into_another_file_is_stored_once(imports: Imports) -> None:
-    """Resuming a session copies its messages under another session id."""
-    text = next((SAMPLES / "claude-code").rglob("5e55-1.jsonl")).read_text()
-    imports.written("a.jsonl", text)
-    imports.written("b.jsonl", text.replace("5e55-1", "5e55-2"))
-
-    assert imports.stored(imports.folder / "files") == ImportResult(
-        stored=2, duplicates=2, repeated=2
-    )
 
 
 def test_codex_takes_only_what_was_typed_and_answered(imports: Imports) -> None:
@@ -188,23 +120,6 @@ def test_recorded_transcripts_are_read(imports: Imports) -> None:
     assert [row[3] for row in turns] == ["When does the ferry to Elba leave?"] * 2
     assert [row[4].splitlines()[-1] for row in turns] == ["It leaves at noon."] * 2
     assert turns[0][4].startswith("Let me look at the timetable.\n\n")
-
-
-def test_letta_answers_sent_with_a_tool_are_answers(imports: Imports) -> None:
-    imports.stored(SAMPLES / "letta" / "helper.af")
-
-    assert imports.turns() == [
-        (OWNER, "helper", "helper", "I keep bees.", "How many hives?", ms("2026-04-01T08:01:00Z"))
-    ]
-    assert imports.facts() == [(OWNER, "human: Keeps bees.", imports.context.clock(), None)]
-
-
-def test_letta_listed_messages_are_turns(imports: Imports) -> None:
-    imports.stored(SAMPLES / "letta-messages")
-
-    assert imports.turns() == [
-        (OWNER, "messages", None, "I keep bees.", "How many hives?", ms("2026-04-01T08:01:00Z"))
-    ]
 
 
 def test_letta_block_too_long_for_a_fact_is_a_turn(imports: Imports) -> None:
@@ -229,14 +144,6 @@ def test_graphiti_edges_are_facts_with_their_validity(imports: Imports) -> None:
     ]
 
 
-def test_zep_session_is_a_session_of_its_user(imports: Imports) -> None:
-    imports.stored(SAMPLES / "zep")
-
-    assert imports.turns() == [
-        ("nell", "zep-7", None, "The lamp is lit at dusk.", "Noted.", ms("2026-05-01T08:00:00Z"))
-    ]
-
-
 def test_hindsight_bank_is_the_user_of_its_archive(imports: Imports) -> None:
     imports.stored(SAMPLES / "hindsight")
 
@@ -249,14 +156,6 @@ def test_hindsight_bank_is_the_user_of_its_archive(imports: Imports) -> None:
         ("nell", "Nell keeps a logbook of fog", ms("2026-05-31T00:00:00Z"), None),
         ("nell", "There was fog at dawn on 30 May 2026", ms("2026-05-30T04:00:00Z"), None),
         ("nell", "The horn ran until ten", mentioned, None),
-    ]
-
-
-def test_hindsight_listed_memories_are_facts(imports: Imports) -> None:
-    imports.stored(SAMPLES / "hindsight-list")
-
-    assert imports.facts() == [
-        (OWNER, "Alice works on the AI team", ms("2024-01-15T10:30:00Z"), None)
     ]
 
 
@@ -347,15 +246,6 @@ def test_long_note_is_split_at_its_headings(imports: Imports) -> None:
 
     assert [row[4][:6] for row in imports.turns()] == ["# One\n", "## Two"]
     assert "# a comment" in imports.turns()[0][4]
-
-
-def test_conversation_that_grew_since_an_import_is_stored_whole(imports: Imports) -> None:
-    """The turn that was still open is stored again with its answer; the others are not."""
-    lines = next((SAMPLES / "claude-code").rglob("5e55-1.jsonl")).read_text().splitlines()
-    imports.stored(imports.written("s.jsonl", "\n".join(lines[:5])))
-
-    assert imports.stored(imports.written("s.jsonl", "\n".join(lines))).stored == 2
-    assert [row[4] for row in imports.turns()] == ["", "Let me look.\n\nIt leaves at noon.", ""]
 
 
 def test_long_ids_stay_apart_and_within_the_limit(imports: Imports) -> None:
