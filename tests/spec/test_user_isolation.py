@@ -148,7 +148,9 @@ def test_no_operation_tells_it_to_others(
                 telling.append(one.operation_id)
     # The account's own figures, rules and messages name its users to a key that is not pinned.
     assert set(telling) <= (
-        {"agent_compliance", "get_retention", "list_feedback"} if is_whole_account else set()
+        {"agent_compliance", "get_retention", "list_feedback", "list_users"}
+        if is_whole_account
+        else set()
     )
 
 
