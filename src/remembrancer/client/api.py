@@ -174,14 +174,13 @@ class Client(Operations, SynchronousCaller):
         `occurred_at`, `expires_at`, `metadata`, and `source`: who the words come from, on both
         sides or each (`user`, `model`, `tool`, `file`, `import` or `other`).
         """
-        batches = verbs.turn_batches(
+        batches, notes = verbs.turn_batches(
             content, user_id=user_id, session_id=session_id, team=team, fields=fields
         )
         user = self._user(user_id)
         receipts: list[BatchReceipt] = []
         for batch in batches:
             receipts += self.save_batch(batch.model_copy(update={"user_id": user})).receipts
-        notes = verbs.notes_on(content, fields)
         return AddResult.of(receipts, user_id=user, session_id=session_id, notes=notes)
 
     def search(
@@ -491,7 +490,7 @@ class AsyncClient(Operations, AsynchronousCaller):
         `occurred_at`, `expires_at`, `metadata`, and `source`: who the words come from, on both
         sides or each (`user`, `model`, `tool`, `file`, `import` or `other`).
         """
-        batches = verbs.turn_batches(
+        batches, notes = verbs.turn_batches(
             content, user_id=user_id, session_id=session_id, team=team, fields=fields
         )
         user = await self._user(user_id)
@@ -499,7 +498,6 @@ class AsyncClient(Operations, AsynchronousCaller):
         for batch in batches:
             saved = await self.save_batch(batch.model_copy(update={"user_id": user}))
             receipts += saved.receipts
-        notes = verbs.notes_on(content, fields)
         return AddResult.of(receipts, user_id=user, session_id=session_id, notes=notes)
 
     async def search(
