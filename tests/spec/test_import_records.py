@@ -111,12 +111,13 @@ def test_invalid_records_store_nothing(http: Http, body: Any, pointer: str) -> N
 def test_users_are_listed_by_their_own_account(http: Http) -> None:
     """specification.md#users-list, specification.md#import-pinned"""
     imported(http, *({**TURN, "user_id": name} for name in ("cleo", "ada", "ben")))
+    imported(http, facts=[{**FACT, "user_id": "dan"}])
     imported(http.as_account("bob"), TURN)
     first = http.get(f"{USERS}?limit=2").json()
     second = http.get(f"{USERS}?cursor={first['next']}").json()
     pinned = http.as_account("owner", user_id="ben")
 
-    assert (first["users"], second) == (["ada", "ben"], {"users": ["cleo"], "next": None})
+    assert (first["users"], second) == (["ada", "ben"], {"users": ["cleo", "dan"], "next": None})
     assert http.as_account("bob").get(USERS).json()["users"] == ["ada"]
     assert pinned.get(USERS).json() == {"users": ["ben"], "next": None}
     assert pinned.post(IMPORT, {"turns": [TURN]}).status_code == 403
