@@ -1,6 +1,6 @@
 """Records of another source are imported over HTTP, as a file of them is.
 
-See specification.md#import-turns-and-facts.
+See specification.md#import-request.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from ..protocol.memory import BatchTurn, TurnBatch
 from ..protocol.operation import AnyOperation, Operation, RateLimit
 from ..protocol.search import MemoryQuery
 from ..protocol.teams import TeamQuery
-from ..protocol.text import local_times, notes_on_times
+from ..protocol.text import LOCAL_TIMES, notes_on_times
 from ..sandbox.port import SandboxPort
 from ..sandbox.runner import Cancellation, RunCancelled
 from ..sandbox.sandbox import Sandbox
@@ -472,7 +472,9 @@ class Dispatcher:
         request, operation = call.request, endpoint.operation
         try:
             self._check(operation, call)
-            with bodies.memory_panics(), local_times() as times:
+            times: dict[str, list[str]] = {}
+            LOCAL_TIMES.set(times)  # of this thread, until its next request
+            with bodies.memory_panics():
                 if operation.body is not None:
                     bodies.check_is_json(request.headers)
                     if len(raw) > self.context.settings.body_bytes_max:
@@ -496,9 +498,10 @@ class Dispatcher:
             )
         if isinstance(answer, Response):
             return answer
-        return Response(
-            _content(answer, times), headers=call.headers, media_type="application/json"
-        )
+        # By the model's serializer alone: the hits of a search were validated when they were made.
+        content = answer.__pydantic_serializer__.to_json(answer)
+        noted = b',"notes":' + to_json(notes_on_times(times)) + b"}" if times else b"}"
+        return Response(content[:-1] + noted, headers=call.headers, media_type="application/json")
 
     def _check(self, operation: AnyOperation, call: Call[Any]) -> None:
         """Authenticate and rate-limit. Raises Unauthorized, RateExceeded."""
@@ -571,13 +574,6 @@ class Dispatcher:
             pool.shutdown()
         self.usage_counter.close()
         self.sandbox.close()
-
-
-def _content(answer: BaseModel, times: dict[str, list[str]]) -> bytes:
-    """Return an answer as JSON; `times` are those of the request that had no zone."""
-    # By the model's serializer alone: the hits of a search were validated when they were made.
-    content = answer.__pydantic_serializer__.to_json(answer)
-    return content[:-1] + b',"notes":' + to_json(notes_on_times(times)) + b"}" if times else content
 
 
 def _write_threads_of_account(context: Context) -> int:

@@ -44,18 +44,19 @@ _LOCAL = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.
 _FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
 
 
-_local_times: ContextVar[dict[str, list[str]] | None] = ContextVar("local_times", default=None)
+# Times without a zone that a message was read with, by field, as they were read; None: not noted
+LOCAL_TIMES: ContextVar[dict[str, list[str]] | None] = ContextVar("LOCAL_TIMES", default=None)
 
 
 @contextmanager
 def local_times() -> Iterator[dict[str, list[str]]]:
     """Yield the times without a zone that are read in the block, by field, as they were read."""
     times: dict[str, list[str]] = {}
-    token = _local_times.set(times)
+    token = LOCAL_TIMES.set(times)
     try:
         yield times
     finally:
-        _local_times.reset(token)
+        LOCAL_TIMES.reset(token)
 
 
 def notes_on_times(times: dict[str, list[str]]) -> list[str]:
@@ -89,7 +90,7 @@ def _in_rfc_3339(value: Any, info: ValidationInfo) -> Any:
 
 def _in_local_zone(naive: datetime, name: str) -> datetime:
     moment = naive.astimezone()
-    if (times := _local_times.get()) is not None:
+    if (times := LOCAL_TIMES.get()) is not None:
         one = times.setdefault(name, [])
         one += [moment.isoformat()] if moment.isoformat() not in one else []
     return moment
