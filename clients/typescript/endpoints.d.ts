@@ -230,6 +230,8 @@ export interface Endpoints {
   "POST /api/v7/memory/facts": { body: FactAdd; answer: FactStored };
   /** List instructions */
   "GET /api/v7/memory/instructions": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; filters?: Record<string, unknown>; limit?: number; below?: number; team?: string }; answer: InstructionList };
+  /** Add an instruction */
+  "POST /api/v7/memory/instructions": { body: FactAdd; answer: FactStored };
   /** Change an instruction */
   "PATCH /api/v7/memory/instructions/{instruction_id}": { path: { instruction_id: string }; body: FactChange; answer: FactStored };
   /** Delete an instruction */

@@ -44,6 +44,11 @@ SENT: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
         {"text": "Tea is green.", "user_id": "ada"},
         ("valid_from", "valid_to", "expires_at"),
     ),
+    "add_instruction": (
+        "/memory/instructions",
+        {"text": "Green tea, please.", "user_id": "ada"},
+        ("valid_from", "valid_to", "expires_at"),
+    ),
     "change_fact": ("/memory/facts/{fact}", {}, ("valid_from", "valid_to", "expires_at")),
     "change_instruction": (
         "/memory/instructions/{fact}", {}, ("valid_from", "valid_to", "expires_at")

@@ -16,7 +16,7 @@ from ..cubes.proposals import create
 from ..feedback import list_feedback, submit_feedback
 from ..files.files import create_file, erase_file
 from ..memory.exchange.importer import import_records
-from ..memory.facts.edit import add_fact, change_fact, remove_fact
+from ..memory.facts.edit import add_fact, add_instruction, change_fact, remove_fact
 from ..memory.facts.listing import list_facts, list_instructions
 from ..memory.files.commands import file_history, run_command
 from ..memory.history.browse import list_events, session_list, user_list
@@ -141,6 +141,7 @@ ROUTES: tuple[Endpoint, ...] = (
     # facts
     reads(Operations.list_facts, list_facts),
     reads(Operations.list_instructions, list_instructions),
+    writes(Operations.add_instruction, add_instruction),
     writes(Operations.change_instruction, change_fact),
     writes(Operations.remove_instruction, remove_fact),
     writes(Operations.add_fact, add_fact),

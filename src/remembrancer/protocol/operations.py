@@ -282,6 +282,16 @@ class Operations:
     )
     """List the standing instructions and preferences of a user, newest first: facts that state one,
     and sentences recognised in the user's turns."""
+    add_instruction = BodyOperation(
+        "POST",
+        "/api/v7/memory/instructions",
+        "Add an instruction",
+        facts.FactAdd,
+        facts.FactStored,
+        team="writer",
+        errors=(NotFound, Conflict),
+    )
+    """Store a standing instruction without a turn: a fact that is one whatever its wording."""
     change_instruction = ItemBodyOperation(
         "PATCH",
         "/api/v7/memory/instructions/{instruction_id}",
