@@ -573,7 +573,7 @@ TOOLS: tuple[Tool, ...] = (
         "Save a lesson for future sessions. At most one in three turns.",
         Operations.create_cube,
         required="topic essence rules_markdown evidence",
-        optional="cube_type visibility session_id user_id",
+        optional="cube_type source visibility session_id user_id",
     ),
     one_request(
         "vote",
