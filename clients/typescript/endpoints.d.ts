@@ -25,7 +25,7 @@ export type CompletionUsage = { prompt_tokens: number; completion_tokens: number
 export type Compliance = { since: string; total: Figures; agents: AgentFigures[]; sessions: SessionFigures[]; sessions_left_out: number };
 export type Confinement = { level: "gvisor" | "ns" | "landlock" | "unsafe"; limits: ExecutionLimits };
 export type CreatedFile = { status?: "created"; filename: string; url: string; size_bytes: number; download_url: string; expires_at: string; detail?: string | null };
-export type CubeCreate = { topic: string; essence: string; rules_markdown: string; evidence: string; session_id?: string | null; user_id?: string | null; visibility?: "private" | "account" | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; model?: string | null; improves?: string | null };
+export type CubeCreate = { topic: string; essence: string; rules_markdown: string; evidence: string; session_id?: string | null; user_id?: string | null; visibility?: "private" | "account" | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; source?: "user" | "model" | "tool" | "file" | "import" | "other" | null; model?: string | null; improves?: string | null };
 export type CubeCreated = { saved: boolean; cube_id: string; user_id: string; visibility: "private" | "account" | "published"; cube_status: "private" | "published" | "trusted" | "retired"; merged_into?: string | null; detail?: string | null };
 export type CubeMade = { cube_id: string; visibility: "private" | "account" | "published"; merged_into?: string | null };
 export type CubeVote = { cube_id: string; user_id: string; vote: 1 | -1; reason?: string | null; session_id?: string | null };
@@ -80,6 +80,8 @@ export type GrantRevoked = { revoked: boolean };
 export type Granted = { grant_id: string; scope: string; actions: ("read" | "write" | "exec" | "delete")[]; agent: string; expires_at: string; note: string };
 export type Help = { title: string; text: string };
 export type Hit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; source: TurnSource; occurred_at: string; created_at: string; metadata?: Record<string, unknown> | null; project?: string | null; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; memory?: MemoryName | null };
+export type ImportFact = { text: string; id?: string | null; user_id?: string | null; valid_from?: string | null; valid_to?: string | null; metadata?: Record<string, unknown> | null };
+export type ImportTurn = { query: string; response: string; topic?: string | null; occurred_at?: string | null; source?: TurnSource | "user" | "model" | "tool" | "file" | "import" | "other" | null; metadata?: Record<string, unknown> | null; id?: string | null; is_unique?: boolean | null; user_id?: string | null; session_id?: string | null };
 export type InstructionHit = { instruction_id: string; text: string; source: "user" | "model" | "tool" | "file" | "import" | "other"; kind?: "instruction" | "preference"; condition: string | null; valid_from: string; event_id: string | null; metadata?: Record<string, unknown> | null; memory?: MemoryName | null };
 export type InstructionList = { user_id: string; instructions: Fact[]; next: number | null };
 export type InvitationAccept = { token: string; user_id?: string | null };
@@ -120,6 +122,8 @@ export type Readiness = { ready: boolean; store: string; embedder: string; files
 export type Receipt = { part: "turn" | "replaces" | "l1_summary" | "l2_map" | "critical" | "cube" | "task_done" | "duty"; outcome: "stored" | "known" | "skipped" | "erased"; id?: string | null; detail?: string | null };
 export type ReceiptKey = { kty?: "OKP"; crv?: "Ed25519"; kid: string; x: string; retired_at?: string | null };
 export type ReceiptKeys = { keys: ReceiptKey[] };
+export type RecordImport = { turns?: ImportTurn[] | null; facts?: ImportFact[] | null };
+export type RecordsImported = { saved: boolean; stored: number; facts: number; present: number };
 export type Remembered = { saved: boolean; event_id?: string | null; user_id: string; step: number; cube: CubeMade | string; l1_due: boolean; l2_due: boolean; receipts: Receipt[]; reminders?: string[] | null };
 export type ResponseObject = { id: string; object?: "response"; created_at: number; status: "in_progress" | "completed" | "incomplete"; model: string; output: Record<string, unknown>[]; usage?: ResponseUsage | null; [name: string]: unknown };
 export type ResponseRequest = { input: string | Record<string, unknown>[]; instructions?: string | null; model?: string | null; user?: string | null; session_id?: string | null; metadata?: Record<string, unknown> | null; stream?: boolean | null; max_output_tokens?: number | null; temperature?: number | null; top_p?: number | null; text?: TextFormat | null; tools?: Record<string, unknown>[] | null; tool_choice?: string | Record<string, unknown> | null; parallel_tool_calls?: boolean | null; previous_response_id?: string | null; [name: string]: unknown };
@@ -167,6 +171,7 @@ export type Turn = { query?: string | null; response?: string | null; topic?: st
 export type TurnBatch = { turns: BatchTurn[]; user_id?: string | null; session_id?: string | null; team?: string | null };
 export type TurnSource = { query: "user" | "model" | "tool" | "file" | "import" | "other"; response: "user" | "model" | "tool" | "file" | "import" | "other" };
 export type UnmappedL1 = { l1_id: string; session_id: string; text: string };
+export type UserList = { users: string[]; next: string | null };
 export type Votes = { useful: number; useless: number };
 export type WorkContext = { tools?: string[] | null; error?: string | null; files?: string[] | null };
 /** Every endpoint: method and path. */
@@ -181,6 +186,8 @@ export interface Endpoints {
   "POST /api/v7/event/write": { body: EventWrite; answer: EventWritten };
   /** Save a batch of turns */
   "POST /api/v7/memory/batch": { body: TurnBatch; answer: BatchWritten };
+  /** Import turns and facts */
+  "POST /api/v7/memory/import": { body: RecordImport; answer: RecordsImported };
   /** Get event detail */
   "GET /api/v7/event/{event_id}": { path: { event_id: string }; query?: { team?: string }; answer: Event };
   /** Change an event */
@@ -189,6 +196,8 @@ export interface Endpoints {
   "DELETE /api/v7/event/{event_id}": { path: { event_id: string }; query?: { team?: string }; answer: EventErased };
   /** List events */
   "GET /api/v7/events": { query?: { user_id?: string; session_id?: string; after?: string; before?: string; filters?: Record<string, unknown>; order?: "newest" | "oldest"; limit?: number; cursor?: string; team?: string }; answer: EventList };
+  /** List users */
+  "GET /api/v7/users": { query?: { limit?: number; cursor?: string }; answer: UserList };
   /** List sessions */
   "GET /api/v7/sessions": { query?: { user_id?: string; limit?: number; cursor?: string; team?: string }; answer: SessionList };
   /** Read retention rules */
@@ -221,6 +230,8 @@ export interface Endpoints {
   "POST /api/v7/memory/facts": { body: FactAdd; answer: FactStored };
   /** List instructions */
   "GET /api/v7/memory/instructions": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; filters?: Record<string, unknown>; limit?: number; below?: number; team?: string }; answer: InstructionList };
+  /** Add an instruction */
+  "POST /api/v7/memory/instructions": { body: FactAdd; answer: FactStored };
   /** Change an instruction */
   "PATCH /api/v7/memory/instructions/{instruction_id}": { path: { instruction_id: string }; body: FactChange; answer: FactStored };
   /** Delete an instruction */

@@ -153,6 +153,9 @@ def test_tampered_backup_is_refused(
         lambda archive: link(archive / "00000003.json"),
         lambda archive: link(next((archive / "blobs").glob("??/*"))),
         lambda archive: (archive / "scratch.sqlite3-wal").touch(),
+        lambda archive: (archive / "00000002.json").unlink(),
+        lambda archive: (archive / "00000003.json").unlink(),
+        lambda archive: [(archive / f"00000002.{kind}").unlink() for kind in ("json", "pages")],
         lambda archive: (
             (archive / "blobs/aa").mkdir(exist_ok=True) or (archive / "blobs/aa/unknown").touch()
         ),
@@ -161,11 +164,15 @@ def test_tampered_backup_is_refused(
 def test_tampered_archive_is_refused(
     archive: Path, tmp_path: Path, tamper: Callable[[Path], object]
 ) -> None:
+    first = json.loads((archive / "00000001.json").read_text())["at"]
     tamper(archive)
     (tmp_path / "out").mkdir()
 
-    with pytest.raises(BackupDamaged):
-        extract(archive, tmp_path / "out", at=None)
+    for at in (None, datetime.fromisoformat(first) + timedelta(days=1)):
+        with pytest.raises(BackupDamaged):
+            extract(archive, tmp_path / "out", at=at)
+        shutil.rmtree(tmp_path / "out")
+        (tmp_path / "out").mkdir()
 
 
 def test_restored_folder_is_closed_to_others(backup: Path, tmp_path: Path) -> None:
@@ -226,20 +233,25 @@ def test_random_changes_of_a_backup_are_refused_or_harmless(backup: Path) -> Non
     verify(backup)
 
 
+@pytest.mark.parametrize("turns", [3, 2])
 def test_random_changes_of_an_archive_are_refused_or_harmless(
-    archive: Path, tmp_path: Path
+    archive: Path, tmp_path: Path, turns: int
 ) -> None:
-    """Harmless: the store that comes out is the same, byte by byte."""
+    """Harmless: the store that comes out is the same, byte by byte; at its end, and at a moment."""
+    segment = json.loads((archive / f"{turns:08}.json").read_text())
+    at = None if turns == 3 else datetime.fromisoformat(segment["at"])
 
     def extracted() -> tuple[str, object]:
         out = tmp_path / "out"
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
-        manifest = extract(archive, out, at=None)
+        manifest = extract(archive, out, at=at)
         verify(out)
         return hashlib.sha256((out / "store.sqlite3").read_bytes()).hexdigest(), manifest.files
 
     expected, harmful = extracted(), []
+    with closing(sqlite3.connect(tmp_path / "out/store.sqlite3")) as connection:
+        assert connection.execute("select count(*) from events").fetchone() == (turns,)
     for change, _ in tamperings(archive, SEED):
         try:
             if extracted() != expected:

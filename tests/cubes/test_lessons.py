@@ -60,7 +60,8 @@ def test_failed_transaction_stores_no_cube(ada: Agent) -> None:
 def check(agent: Agent, evidence: str) -> None:
     """Check the evidence of a cube in a transaction of the agent's account."""
     agent.context.store.read(
-        lambda tx: check_evidence(tx, agent.caller, evidence), account_id=agent.caller.account_id
+        lambda tx: check_evidence(tx, agent.caller, evidence, "model"),
+        account_id=agent.caller.account_id,
     )
 
 

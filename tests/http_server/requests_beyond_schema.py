@@ -102,6 +102,8 @@ def is_beyond_schema(case: Any, *, is_positive: bool) -> bool:
         return is_a_tolerated_kind(body)
     rules: dict[str, Callable[[Any], bool]] = {
         "/api/v7/tools/create-file": is_a_file,
+        "/api/v7/teams": has_a_line,
+        "/api/v7/teams/{team_id}": has_a_line,
         "/v1/chat/completions": user_has_spoken,
         "/v1/embeddings": can_be_embedded,
         "/v1/responses": is_a_plain_response,
@@ -111,6 +113,14 @@ def is_beyond_schema(case: Any, *, is_positive: bool) -> bool:
     names_more = names_a_time(case) or names_a_range(case) or needs_a_reranker(case)
     names_more = names_more or names_a_team(body)
     return names_more or is_refused or not is_valid(case)
+
+
+def has_a_line(body: Any) -> bool:
+    """Return True unless a body has a name that is no line for people to read."""
+    if not isinstance(body, dict) or not isinstance(body.get("name"), str):
+        return True
+    line = " ".join(body["name"].split())
+    return bool(line) and line.isprintable()
 
 
 def names_another_path(case: Any) -> bool:

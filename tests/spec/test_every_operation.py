@@ -34,6 +34,7 @@ OPEN = {"status_record", "receipt_keys", "home", "ready", "alive", "openapi_docu
 KEYED = [one for one in OPERATIONS if one.operation_id not in OPEN]
 # A read-only key may call these; of files of the memory it may view.
 READING = {"search_memory", "explain_search", "get_event", "list_events", "list_sessions",
+           "list_users",
            "get_retention", "file_history", "draft_summary", "get_map", "get_start_pack",
            "get_agent_memory", "list_facts", "list_instructions", "list_teams", "show_team",
            "list_members", "list_invitations", "team_audit", "look_again", "agent_compliance",

@@ -349,6 +349,23 @@ def test_pages_of_facts_are_complete(http: Http) -> None:
     assert pages == [["4", "3"], ["2", "1"], ["0"]]
 
 
+@pytest.mark.parametrize(
+    ("source", "kinds"), [("user", ["instruction"]), ("model", ["instruction"]), ("tool", [])]
+)
+def test_an_instruction_is_added_whatever_its_wording(
+    http: Http, source: str, kinds: list[str]
+) -> None:
+    """specification.md#instructions-add"""
+    path, text = "/api/v7/memory/instructions", "Metric units in the answers for the workshop."
+    answer = http.post(path, {"user_id": "ada", "text": text, "source": source}).json()
+    http.post(path, {"user_id": "ada", "text": text, "source": source})
+    listed = http.get(path, params={"user_id": "ada"}).json()["instructions"]
+
+    assert answer["fact"]["text"] == text
+    assert [one["kind"] for one in listed] == kinds
+    assert len(http.get("/api/v7/memory/facts?user_id=ada").json()["facts"]) == 1
+
+
 class TestInstructions:
     """Standing instructions in what users say (specification.md#instructions-recognised)."""
 

@@ -15,8 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from service import Http
 
+from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.memory.exchange import importer
+from remembrancer.memory.exchange.export import export
+from remembrancer.memory.exchange.restore import restore
+from remembrancer.protocol.recalled import answer_items
 
 ORDER = ["user", "model", "tool", "file", "import", "other"]  # in falling trust
 SEARCH, BATCH, EVENTS = "/api/v7/memory", "/api/v7/memory/batch", "/api/v7/events"
@@ -242,6 +246,63 @@ def test_what_is_derived_has_the_least_trusted_of_its_sources(service: Http, sou
     assert http.patch(path, {"metadata": {"a": 1}}).json()["source"] == both
 
 
+@pytest.mark.parametrize("source", [None, *ORDER])
+def test_a_created_lesson_has_its_source_on_every_line_and_in_an_export(
+    http: Http, tmp_path: Path, source: str | None
+) -> None:
+    """specification.md#source-derived, specification.md#search-min-trust"""
+    lesson = {
+        "topic": "spades",
+        "essence": "A spade lasts longer when it is oiled in autumn.",
+        "rules_markdown": "- MUST oil the spade",
+        "evidence": "handbook",
+        "user_id": "ada",
+        **({"source": source} if source else {}),
+    }
+    known = source or "model"
+    assert http.post("/api/v7/experience/create", lesson).status_code == 200
+    question = "When is a spade oiled?"
+
+    for least in (None, *ORDER):
+        trusted = {} if least is None else {"min_trust": least}
+        cubes = http.memory(question, "ada", interact=False, **trusted)["shared_cubes"]
+        is_in = least is None or ORDER.index(known) <= ORDER.index(least)
+        assert [one["source"] for one in cubes] == [known] * is_in
+    texts = [
+        "\n".join(answer_items(http.memory(question, "ada", interact=False))),
+        http.get("/api/v7/memory/start?user_id=ada").json()["prompt_text"],
+    ]
+    named = [f"({one})" for one in ORDER if one == known and one not in ("user", "model")]
+    for text in texts:
+        [line] = [line for line in text.splitlines() if "spades: A spade" in line]
+        assert [f"({one})" for one in ORDER if f"({one})" in line] == named
+    exported = tmp_path / "ada.zip"
+    export(http.context, caller_for(http.context), exported)
+    (tmp_path / "target").mkdir()
+    target = testing.context(tmp_path / "target", clock=http.context.clock)
+    restore(target, caller_for(target), exported)
+    rows = target.store.read(lambda tx: tx.all("select topic, source from cubes"))
+    assert [(row.topic, ORDER[row.source]) for row in rows] == [("spades", known)]
+    target.close()
+
+
+def test_evidence_lowers_the_source_of_a_lesson(http: Http) -> None:
+    """specification.md#source-derived"""
+    turn = http.remember("q", "r", user_id="ada", session_id="s", source="file")
+    lesson = {
+        "topic": "spades",
+        "essence": "A spade lasts longer when it is oiled.",
+        "rules_markdown": "- MUST oil the spade",
+        "evidence": turn["event_id"],
+        "user_id": "ada",
+        "source": "user",
+    }
+    http.post("/api/v7/experience/create", lesson)
+
+    [cube] = http.memory("oil the spade", "ada", interact=False)["shared_cubes"]
+    assert cube["source"] == "file"
+
+
 def test_a_published_lesson_comes_from_another_for_other_accounts(http: Http) -> None:
     http.remember(
         "How long does garlic keep?",
@@ -344,6 +405,17 @@ def test_imports_keep_what_a_record_says_and_else_are_imports(http: Http, tmp_pa
         ("/api/v7/event/write", {"query": "a", "response": "b", "source": 1}, "/source"),
         (BATCH, {"turns": [{"query": "a", "response": "b", "source": ""}]}, "/turns/0/source"),
         (FACTS, {"text": "A fact.", "source": "robot"}, "/source"),
+        (
+            "/api/v7/experience/create",
+            {
+                "topic": "a",
+                "essence": "b",
+                "rules_markdown": "- MUST c",
+                "evidence": "d",
+                "source": "robot",
+            },
+            "/source",
+        ),
         (SEARCH, {"query_text": "a", "min_trust": "robot"}, "/min_trust"),
         (SEARCH, {"query_text": "a", "filters": {"source": "robot"}}, "/filters"),
         (SEARCH, {"query_text": "a", "filters": {"source": {"gt": "user"}}}, "/filters"),

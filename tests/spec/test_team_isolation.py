@@ -128,6 +128,10 @@ MATRIX: dict[str, tuple[Request, set[str]]] = {
     "save_event": (in_body("POST", "/api/v7/event/write", **TURN, user_id="{user}"), WRITERS),
     "save_batch": (in_body("POST", "/api/v7/memory/batch", turns=[TURN]), WRITERS),
     "add_fact": (in_body("POST", "/api/v7/memory/facts", text="It has a bar."), WRITERS),
+    "add_instruction": (
+        in_body("POST", "/api/v7/memory/instructions", text="Bars open late."),
+        WRITERS,
+    ),
     "change_fact": (
         in_body("PATCH", "/api/v7/memory/facts/{club.fact}", text="It leaves from Elba."),
         WRITERS,

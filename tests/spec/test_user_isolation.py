@@ -15,9 +15,12 @@ from http_server.examples import EXAMPLES, path_of, service_with_examples
 from service import Http
 from spec.test_every_operation import KEYED
 
+from remembrancer import testing
+
 WORD = "Zanzibar"  # in everything that the user stored
 USER = "quentin-of-the-pier"
 SESSION = "quentins-session"
+OWN_KEY = "/api/v7/key"
 NAMES = (WORD, USER, SESSION)
 # These change what others see or end the service of the test; they are tried by their own tests.
 WRITING = {"forget_memory", "delete_team", "make_map", "save_summary", "set_prompt", "add_fact"}
@@ -63,6 +66,9 @@ def fill(http: Http) -> dict[str, str]:
     feedback = {"type": "bug", "title": WORD, "description": WORD}
     assert pinned.post("/api/v7/feedback", feedback).status_code == 200
     facts = http.get(f"/api/v7/memory/facts?user_id={USER}").json()["facts"]
+    number = {"text": f"The permit of {WORD} is number 4712."}
+    changed = http.patch(f"/api/v7/memory/facts/{facts[0]['fact_id']}", number).json()["fact"]
+    assert WORD in str(changed["versions"])
     return {
         "event": turn["event_id"],
         "cube": cube["cube_id"],
@@ -131,13 +137,16 @@ def test_no_operation_tells_it_to_others(
     """Every operation, with its example and as a question about the word."""
     client, named = reader
     telling = []
+    models = stored[0].context.models
+    assert isinstance(models, testing.ScriptedModels)
+    models.asked.clear()
     is_whole_account = client.key == stored[0].key
     for one in KEYED:
         if one.operation_id in WRITING:
             continue
         bodies = [body for endpoint, body in EXAMPLES if endpoint is one] or [{}]
         for body in bodies:
-            request = {**body, **named}
+            request = {**body, **named, "user": named["user_id"]}  # as /v1 names one
             for field in ("query_text", "message", "input", "query"):
                 if isinstance(body.get(field), str):
                     request[field] = QUESTION
@@ -146,9 +155,14 @@ def test_no_operation_tells_it_to_others(
             assert answer.status_code < 500, (one.operation_id, answer.text)
             if names_in(answer, options):
                 telling.append(one.operation_id)
+    prompts = str(models.asked)
+    assert len(models.asked) >= 3 or client.get(OWN_KEY).json()["read_only"]
+    assert [name for name in NAMES if name in prompts and name not in str(named)] == []
     # The account's own figures, rules and messages name its users to a key that is not pinned.
     assert set(telling) <= (
-        {"agent_compliance", "get_retention", "list_feedback"} if is_whole_account else set()
+        {"agent_compliance", "get_retention", "list_feedback", "list_users"}
+        if is_whole_account
+        else set()
     )
 
 
@@ -182,6 +196,20 @@ def test_no_id_opens_it_to_others(
     client, named = reader
     vote = {"cube_id": ids["cube"], "vote": 1, "user_id": named["user_id"]}
     assert client.post("/api/v7/experience/vote", vote).status_code in {403, 404}
+    for erasing in (False, True):  # a file of memory, a fact and a task of the user's
+        command = "delete" if erasing else "view"
+        body = {"command": command, "path": f"/memories/{WORD}.md", "user_id": named["user_id"]}
+        if client.key != stored[0].key or "team" not in named:
+            assert WORD not in client.post("/api/v7/memory/files", body).text.replace(
+                body["path"], ""
+            )
+    turn = {"query": "q", "response": "r", **named, "session_id": "x"}
+    for parts in (
+        {"critical": "It is closed.", "critical_replaces": ids["fact"]},
+        {"task_done": True, "task_id": ids["event"]},
+    ):
+        answer = client.post("/api/v7/remember", {**turn, **parts})
+        assert answer.status_code in {403, 404}, (parts, answer.text)
     if client.key == stored[0].key and "team" not in named:
         return
     team = {key: value for key, value in named.items() if key == "team"}

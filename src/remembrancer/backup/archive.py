@@ -40,8 +40,9 @@ from .restore import restore_backup
 from .write import copy_content, seal, write_file
 
 # --- The format of an archive: segments with the pages that changed, each after the one before
-# A segment is `NNNNNNNN.pages` (compressed) and `NNNNNNNN.json`, which is written last and makes it
-# count. A base segment has every page. docs/decisions/0036-archive.md gives the reasons.
+# A segment is `NNNNNNNN.pages` (compressed) and `NNNNNNNN.json`, which makes it count. Until then
+# its pages are `NNNNNNNN.pages.part`: pages alone are those of a deleted description. A base has
+# every page. docs/decisions/0036-archive.md gives the reasons.
 
 DIGEST_BYTES = 16
 SETTINGS_PAGE = 0  # number of the record with the settings file
@@ -70,6 +71,11 @@ class ArchiveSegment(BaseModel):
 def pages_path(folder: Path, seq: int) -> Path:
     """Return the path of the pages of a segment."""
     return folder / f"{seq:08}.pages"
+
+
+def part_path(folder: Path, seq: int) -> Path:
+    """Return the path of the pages of a segment until just after it counts."""
+    return folder / f"{seq:08}.pages.part"
 
 
 def segment_path(folder: Path, seq: int) -> Path:
@@ -137,6 +143,8 @@ def records_of(folder: Path, segment: ArchiveSegment) -> Iterator[tuple[int, byt
     at its end, if the file is not the one described.
     """
     path = pages_path(folder, segment.seq)
+    if not path.exists() and part_path(folder, segment.seq).exists():
+        path = part_path(folder, segment.seq)
     digest, expand, buffer = hashlib.sha256(), zlib.decompressobj(), bytearray()
     try:
         with path.open("rb") as file:
@@ -170,7 +178,7 @@ def _whole_records(path: Path, buffer: bytearray) -> Iterator[tuple[int, bytes]]
 
 # Also what an archiver is just writing.
 _KNOWN = re.compile(
-    rf"[0-9]{{8,}}\.(?:json|pages)|{BLOBS}/[0-9a-f]{{2}}/[0-9a-f]{{64}}(?:\.part)?|{LOCK}"
+    rf"[0-9]{{8,}}\.(?:json|pages|pages\.part)|{BLOBS}/[0-9a-f]{{2}}/[0-9a-f]{{64}}(?:\.part)?|{LOCK}"
     r"|segment\.part|scratch\.sqlite3(?:-journal)?"
 )
 
@@ -202,7 +210,9 @@ def extract(archive: Path, target: Path, *, at: datetime | None) -> BackupManife
     """
     unknown = {path for path in files_in(archive) if not _KNOWN.fullmatch(path)}
     require_known(archive, unknown)
-    chain = _chain(archive, segments_of(archive), at)
+    segments = segments_of(archive)
+    _require_descriptions(archive, segments)
+    chain = _chain(archive, segments, at)
     last = chain[-1]
     store = target / STORE
     _write_pages(archive, chain, target)
@@ -217,6 +227,17 @@ def extract(archive: Path, target: Path, *, at: datetime | None) -> BackupManife
     return seal(target, files, engine="sqlite", created_at=last.at)
 
 
+def _require_descriptions(archive: Path, segments: list[ArchiveSegment]) -> None:
+    """Raise BackupDamaged if a description is missing between others, or its pages are alone."""
+    seqs = [segment.seq for segment in segments]
+    alone = {int(path.stem) for path in archive.glob("[0-9]*.pages")}.difference(seqs)
+    if seqs != list(range(seqs[0], seqs[0] + len(seqs)) if seqs else []) or any(
+        seq > min(seqs, default=0)
+        for seq in alone  # a killed removal leaves older ones
+    ):
+        raise BackupDamaged(f"{archive}: a segment is missing.")
+
+
 def _chain(
     archive: Path, segments: list[ArchiveSegment], at: datetime | None
 ) -> Sequence[ArchiveSegment]:
@@ -227,8 +248,6 @@ def _chain(
         first = f"{segments[0].at:%Y-%m-%dT%H:%M:%SZ}" if segments else "nowhere"
         raise BackupDamaged(f"{archive} reaches back to {first}.")
     chain = reached[bases[-1] :]
-    if [segment.seq for segment in chain] != list(range(chain[0].seq, chain[0].seq + len(chain))):
-        raise BackupDamaged(f"{archive}: a segment is missing.")
     for before, after in pairwise(chain):
         if after.previous != file_digest(segment_path(archive, before.seq)):
             raise BackupDamaged(f"{archive}: segment {before.seq} was changed.")
@@ -369,7 +388,8 @@ class Archiver:
         seq = self._segments[-1].seq + 1 if self._segments else 1
         page_bytes = _page_bytes(scratch)
         before, digests = self._digests, bytearray()
-        path = pages_path(self._folder, seq)
+        path = part_path(self._folder, seq)
+        path.unlink(missing_ok=True)
         writer = PagesWriter(path)
         for number, page in enumerate(file_pages(scratch, page_bytes), 1):
             digest = page_digest(page)
@@ -412,6 +432,7 @@ class Archiver:
             flush_path(path)
         part.rename(segment_path(self._folder, segment.seq))
         flush_path(self._folder)
+        pages.rename(pages_path(self._folder, segment.seq))
         self._segments.append(segment)
 
     def _copy_files(self, scratch: Path) -> tuple[set[str], set[str]]:
@@ -455,7 +476,11 @@ class Archiver:
     def _remove_unfinished(self) -> None:
         """Remove what a killed run has left."""
         present = {pages_path(self._folder, segment.seq) for segment in self._segments}
-        for path in self._folder.glob("*.pages"):
+        for path in present:
+            part = path.with_name(f"{path.name}.part")
+            if part.exists() and not path.exists():
+                part.rename(path)
+        for path in self._folder.glob("*.pages*"):
             if path not in present:
                 path.unlink()
         (self._folder / _SCRATCH).unlink(missing_ok=True)

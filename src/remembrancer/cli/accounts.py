@@ -69,19 +69,3 @@ def models(
         accounts.allow_outside_models(records, name, allowed=allowed)
     verb = "may" if allowed else "may not"
     print(f"Models on other machines {verb} read the memory of {name.strip()}.", file=sys.stderr)
-
-
-def list_users(
-    context: typer.Context,
-    account: Annotated[
-        str | None, typer.Option(help="Account whose users to list. Default: the owner's.")
-    ] = None,
-    data: DataFolder = None,
-) -> None:
-    """List the users of an account that have a memory."""
-    from ..accounts import caller_for
-    from ..memory.history.browse import list_users as users_of
-
-    with open_store_records(context, data) as records:
-        names = users_of(records, caller_for(records, account))
-    print("\n".join(names) if names else "This account has no users yet.")

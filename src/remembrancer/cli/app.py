@@ -141,7 +141,7 @@ app.command("remember")(memory_commands.remember)
 app.command("search")(memory_commands.search)
 app.add_typer(memory_commands.facts_app, name="facts")
 app.command("sessions")(memory_commands.sessions)
-app.command("users")(accounts.list_users)
+app.command("users")(memory_commands.users)
 app.command("delete")(memory_commands.delete)
 app.command("forget")(memory_commands.forget)
 app.command("evaluate")(evaluate_command.evaluate)
@@ -162,6 +162,12 @@ def import_file(
     account: Annotated[
         str | None, typer.Option(help="Account to import into. Default: the owner's.")
     ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a service to import into, with your key. Default: the data folder."
+        ),
+    ] = None,
     detect: Annotated[
         bool | None,
         typer.Option(
@@ -177,12 +183,18 @@ def import_file(
 
     Works while a server is running. Run the command again to continue an interrupted import.
     """
-    from .memory import import_into, inspect_import
+    from .memory import import_into, import_through, inspect_import
 
     if detect is not None:
         report, is_valid = inspect_import(file, options, with_records=not detect)
         print(report.rendered(as_json=as_json))
         raise typer.Exit(0 if is_valid else 1)
+    if url is not None:
+        if account is not None or data is not None:
+            raise typer.BadParameter("It goes with the account of your key.", param_hint="--url")
+        with memory_commands.service_client(url) as client:
+            print(import_through(client, url, file, options).rendered(as_json=as_json))
+        return
     settings = load_settings(context, data)
     is_new = not has_store(settings)
     with closing(open_context(context, data)) as service:

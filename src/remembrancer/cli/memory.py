@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..accounts import caller_for
 from ..context import Context
 from ..memory.exchange.archive import is_export
-from ..memory.exchange.importer import read, store
-from ..memory.exchange.shapes import ShapeFact, ShapeTurn, Source, one_line
-from ..memory.exchange.survey import LISTED_MAX, USERS_NAMED_MAX, Survey, open_import, survey
+from ..memory.exchange.importer import ImportRefused, ImportResult, read, store
+from ..memory.exchange.shapes import Record, ShapeFact, ShapeTurn, Source, one_line
+from ..memory.exchange.shapes.records import fact_message, turn_message
+from ..memory.exchange.survey import (
+    LISTED_MAX,
+    USERS_NAMED_MAX,
+    Survey,
+    imported_records,
+    open_import,
+    survey,
+)
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest
+from ..protocol.imports import ImportFact, ImportTurn, RecordImport
 from ..protocol.text import beginning
 from ..search import entry_maker
 from ..settings import processors
@@ -24,6 +33,10 @@ from .commands import NO_OPTIONS, ImportOptions
 from .exchange import ExchangeReport, inspect_export, restore_from
 from .progress import activity, progress
 
+if TYPE_CHECKING:
+    from ..client import Client
+
+REQUEST_BYTES_MAX = limits.BODY_BYTES_MAX // 2  # of a request with several records
 RECORD_CHARACTERS = 90  # of each side of a record that `--dry-run` prints
 
 
@@ -74,15 +87,90 @@ def import_into(
             result = store(context, caller, source, progress=advance, maker=maker)
     except KeyboardInterrupt as error:
         raise ImportStopped from error
+    return _report(result, source.survey, {"account": caller.account_name})
+
+
+def import_through(
+    client: Client, address: str, path: Path, options: ImportOptions
+) -> ExchangeReport:
+    """Import a file, archive or folder into a running service and report it.
+
+    It is read and checked here, and its records are sent. Raises ImportRefused, InvalidRequest,
+    ClientError, ImportStopped.
+    """
+    _check_user(options.user_id)
+    try:
+        if is_export(path):
+            raise ImportRefused(
+                f"{path}: an export has more than turns and facts. Import it on the machine of the "
+                "service, or as an owner on the page /console/import."
+            )
+        source, shape = open_import(path, options.shape)
+        taking = {"is_alone": options.user_id is None, "skip_invalid": options.skip_invalid}
+        with _checking() as report:
+            summary = survey(
+                source,
+                shape,
+                space=lambda own: options.user_id if options.user_id is not None else own,
+                progress=report,
+                **taking,
+            )
+        result = ImportResult(stored=0, duplicates=0)
+        with progress("importing", summary.turns + summary.facts) as advance:
+            for request in _requests(imported_records(source, shape, **taking), options.user_id):
+                answer = client.import_records(request)
+                result = ImportResult(
+                    stored=result.stored + answer.stored,
+                    duplicates=result.duplicates + answer.present,
+                    facts=result.facts + answer.facts,
+                )
+                advance(request.size)
+    except KeyboardInterrupt as error:
+        raise ImportStopped from error
+    return _report(result, summary, {"service": address})
+
+
+def _requests(records: Iterable[Record], user_id: str | None) -> Iterator[RecordImport]:
+    """Yield turns and facts in requests of a bounded size."""
+    named = {} if user_id is None else {"user_id": user_id}
+    turns: list[ImportTurn] = []
+    facts: list[ImportFact] = []
+    size = 0
+    for record in records:
+        message: ImportTurn | ImportFact
+        if isinstance(record, ShapeTurn):
+            message = turn_message(record)
+        elif isinstance(record, ShapeFact):
+            message = fact_message(record)
+        else:
+            continue
+        message = message.model_copy(update=named)
+        own = len(message.model_dump_json(exclude_none=True).encode())
+        if size and (
+            size + own > REQUEST_BYTES_MAX or len(turns) + len(facts) == limits.BATCH_TURNS_MAX
+        ):
+            yield RecordImport(turns=turns, facts=facts)
+            turns, facts, size = [], [], 0
+        if isinstance(message, ImportTurn):
+            turns.append(message)
+        else:
+            facts.append(message)
+        size += own
+    if size:
+        yield RecordImport(turns=turns, facts=facts)
+
+
+def _report(result: ImportResult, summary: Survey, where: dict[str, str]) -> ExchangeReport:
+    """Return the report of an import; `where` has the account or the service."""
     facts = f" ({result.facts:,} facts)" if result.facts else ""
     repeated = f", {result.repeated:,} repeated in the file" if result.repeated else ""
-    summary = (
+    [(kind, name)] = where.items()
+    counts = (
         f"{result.stored:,} stored{facts}, {result.duplicates - result.repeated:,} already present"
-        f"{repeated} (account {caller.account_name})"
+        f"{repeated} ({kind} {name})"
     )
-    text = "\n".join([summary, *_left_out(source.survey), *_invalid(source.survey)])
-    document = {"account": caller.account_name, **asdict(result), **_rest(source.survey)}
-    return ExchangeReport(text, document)
+    text = "\n".join([counts, *_left_out(summary), *_invalid(summary)])
+    return ExchangeReport(text, {**where, **asdict(result), **_rest(summary)})
 
 
 def inspect_import(

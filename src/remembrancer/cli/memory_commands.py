@@ -352,6 +352,19 @@ def forget(
     print(f"Erased: {counts or 'nothing was stored'}.")
 
 
+def users(url: ServiceUrl = None, as_json: AsJson = False) -> None:
+    """List the users of your account that have a memory, by name.
+
+    Needs a running service and its key (`remembrancer login`).
+    """
+    with service_client(url) as client:
+        names = list(client.users())
+    if as_json:
+        print_list([], (), OutputFormat.JSON, document=names)
+        return
+    print("\n".join(names) if names else "This account has no users yet.")
+
+
 def sessions(
     session_id: Annotated[
         str | None,

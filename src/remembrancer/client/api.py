@@ -24,6 +24,8 @@ from ..protocol.memory import (
     ListedSession,
     SessionList,
     SessionsQuery,
+    UserList,
+    UsersQuery,
 )
 from ..protocol.message import DEFAULT_SESSION
 from ..protocol.operation import AnyOperation, AsynchronousCaller, SynchronousCaller
@@ -47,8 +49,8 @@ from .verbs import Time, TurnFields
 
 CONNECT_S_MAX = 5.0  # a service that does not accept a connection within this time is down
 A = TypeVar("A")
-P = TypeVar("P", EventList, SessionList, FactList)
-Q = TypeVar("Q", EventsQuery, SessionsQuery, FactsQuery)
+P = TypeVar("P", EventList, SessionList, UserList, FactList)
+Q = TypeVar("Q", EventsQuery, SessionsQuery, UsersQuery, FactsQuery)
 FactStatus: TypeAlias = Literal["current", "superseded", "expired", "removed", "all"]
 _NOT_SENT = (
     httpx2.ConnectError,
@@ -172,14 +174,13 @@ class Client(Operations, SynchronousCaller):
         `occurred_at`, `expires_at`, `metadata`, and `source`: who the words come from, on both
         sides or each (`user`, `model`, `tool`, `file`, `import` or `other`).
         """
-        batches = verbs.turn_batches(
+        batches, notes = verbs.turn_batches(
             content, user_id=user_id, session_id=session_id, team=team, fields=fields
         )
         user = self._user(user_id)
         receipts: list[BatchReceipt] = []
         for batch in batches:
             receipts += self.save_batch(batch.model_copy(update={"user_id": user})).receipts
-        notes = verbs.notes_on(content, fields)
         return AddResult.of(receipts, user_id=user, session_id=session_id, notes=notes)
 
     def search(
@@ -354,6 +355,11 @@ class Client(Operations, SynchronousCaller):
         for page in self._pages(self.list_sessions, query, "cursor"):
             yield from page.sessions
 
+    def users(self) -> Iterator[str]:
+        """Iterate over the users of the account that have a memory, by name."""
+        for page in self._pages(self.list_users, UsersQuery(limit=verbs.PAGE_MAX), "cursor"):
+            yield from page.users
+
     def _facts(
         self, which: str, filters: Mapping[str, Any] | None, user_id: str | None, **fields: Any
     ) -> Iterator[Fact]:
@@ -484,7 +490,7 @@ class AsyncClient(Operations, AsynchronousCaller):
         `occurred_at`, `expires_at`, `metadata`, and `source`: who the words come from, on both
         sides or each (`user`, `model`, `tool`, `file`, `import` or `other`).
         """
-        batches = verbs.turn_batches(
+        batches, notes = verbs.turn_batches(
             content, user_id=user_id, session_id=session_id, team=team, fields=fields
         )
         user = await self._user(user_id)
@@ -492,7 +498,6 @@ class AsyncClient(Operations, AsynchronousCaller):
         for batch in batches:
             saved = await self.save_batch(batch.model_copy(update={"user_id": user}))
             receipts += saved.receipts
-        notes = verbs.notes_on(content, fields)
         return AddResult.of(receipts, user_id=user, session_id=session_id, notes=notes)
 
     async def search(
@@ -683,6 +688,13 @@ class AsyncClient(Operations, AsynchronousCaller):
         async for page in self._pages(self.list_sessions, query, "cursor"):
             for session in page.sessions:
                 yield session
+
+    async def users(self) -> AsyncIterator[str]:
+        """Iterate over the users of the account that have a memory, by name."""
+        query = UsersQuery(limit=verbs.PAGE_MAX)
+        async for page in self._pages(self.list_users, query, "cursor"):
+            for name in page.users:
+                yield name
 
     async def _facts(
         self, which: str, filters: Mapping[str, Any] | None, user_id: str | None, **fields: Any

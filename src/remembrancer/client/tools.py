@@ -489,7 +489,7 @@ TOOLS: tuple[Tool, ...] = (
         _recall,
         required="query_text",
         optional="focus_words error tools files top_k session_id project last_seal after before "
-        "as_of min_trust depth user_id team teams",
+        "as_of filters min_trust depth user_id team teams",
         beside_hooks="Search memory for what is relevant to the user's message. After a failure, "
         "pass its error text: lessons are chosen for it.",
         render=recalled_text,
@@ -515,7 +515,7 @@ TOOLS: tuple[Tool, ...] = (
         "ones (status), those that held at a time (as_of), or standing instructions and "
         "preferences (which).",
         Operations.list_facts,
-        optional="which status as_of limit below session_id user_id team",
+        optional="which status as_of filters limit below session_id user_id team",
         render=_facts_text,
         is_read_only=True,
     ),
@@ -573,7 +573,7 @@ TOOLS: tuple[Tool, ...] = (
         "Save a lesson for future sessions. At most one in three turns.",
         Operations.create_cube,
         required="topic essence rules_markdown evidence",
-        optional="cube_type visibility session_id user_id",
+        optional="cube_type source visibility session_id user_id",
     ),
     one_request(
         "vote",
@@ -619,7 +619,7 @@ TOOLS: tuple[Tool, ...] = (
         ForgetAsked,
         Erasing,
         _forget,
-        optional="event_id session_id after before path user_id dry_run confirm",
+        optional="event_id session_id after before filters path user_id dry_run confirm",
         is_destructive=True,
         is_idempotent=True,
     ),

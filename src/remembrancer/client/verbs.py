@@ -1,6 +1,6 @@
 """Messages of the plain verbs of the clients (`add`, `search`, …), made before anything is sent.
 
-Times are datetimes with an offset, texts in RFC 3339, or days, which begin at midnight, UTC.
+Times are datetimes, texts in RFC 3339, or days. Those without a zone are local times.
 They owe no duties: `add` stores turns that belong to no step, and `search` is a pure read. Every
 call without a `user_id` uses the same user: that of the client, else the key's pin, else the
 account's name.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, TypeAlias, TypedDict, TypeVar
 
@@ -23,6 +23,7 @@ from ..protocol.message import in_characters
 from ..protocol.search import MemoryQuery
 from ..protocol.sources import TurnSource
 from ..protocol.teams import TeamQuery
+from ..protocol.text import local_times, notes_on_times
 from ..protocol.trust import TextSource
 from .errors import NotFoundError
 from .turns import Content, batches, left_out, turns_of
@@ -36,7 +37,6 @@ TIMES = frozenset(
 )
 ARGUMENTS: Mapping[int | str, str] = {"query_text": "query"}  # of the verbs, by the field they fill
 _ID = re.compile(r"[\w-]+", re.ASCII)
-_LOCAL = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?")
 # Fields of a search that belong to the protocol of a turn.
 PROTOCOL_FIELDS = frozenset({"interact", "last_seal", "seals", "session_id"})
 
@@ -58,8 +58,9 @@ def turn_batches(
     session_id: str,
     team: str | None,
     fields: TurnFields,
-) -> list[TurnBatch]:
-    """Return the requests that store a content, for a user who is named later.
+) -> tuple[list[TurnBatch], tuple[str, ...]]:
+    """Return the requests that store a content, for a user who is named later, and what a program
+    should know of how its content and its times were read.
 
     Raises TypeError for a field that a turn does not have.
     """
@@ -70,7 +71,8 @@ def turn_batches(
     if "metadata" in present:
         present["metadata"] = dict(present["metadata"])
     try:
-        turns = turns_of(content, **present)
+        with local_times() as times:
+            turns = turns_of(content, **present)
     except ValidationError as error:
         raise _invalid(error) from None
     if (expires := turns[0].expires_at) is not None and expires <= datetime.now(UTC):
@@ -78,7 +80,8 @@ def turn_batches(
             f"expires_at: {expires.isoformat()} has passed. Name a time in the future."
         )
     address = {"user_id": user_id, "session_id": session_id, "team": team}
-    return [valid(TurnBatch, turns=batch, **address) for batch in batches(turns)]
+    notes = (*notes_on_times(times), *filter(None, [left_out(content)]))
+    return [valid(TurnBatch, turns=batch, **address) for batch in batches(turns)], notes
 
 
 def search_query(query: str, *, user_id: str | None, options: Mapping[str, Any]) -> MemoryQuery:
@@ -260,33 +263,8 @@ def valid(model: type[M], **fields: Any) -> M:
 
 
 def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are not None. Days and times without a zone are local ones."""
-    present = {name: value for name, value in fields.items() if value is not None}
-    return present | _local_times(present)
-
-
-def _local_times(fields: Mapping[str, Any]) -> dict[str, str]:
-    """Return the times without a zone with that of this machine. A day is its beginning."""
-    times = {}
-    for name in TIMES & fields.keys():
-        value = fields[name]
-        try:
-            if isinstance(value, str) and _LOCAL.fullmatch(value):
-                value = datetime.fromisoformat(value)
-            elif isinstance(value, date) and not isinstance(value, datetime):
-                value = datetime(value.year, value.month, value.day)  # noqa: DTZ001 - made local
-            if isinstance(value, datetime) and value.tzinfo is None:
-                times[name] = value.astimezone().isoformat()
-        except (ValueError, OverflowError):
-            continue  # no day of the calendar: the message says so
-    return times
-
-
-def notes_on(content: Content, fields: TurnFields) -> tuple[str, ...]:
-    """Return what a program should know of how its content and its times were read."""
-    zoned = sorted(_local_times(fields).items())
-    notes = [f"{name} has no zone and was read as local time: {at}." for name, at in zoned]
-    return (*notes, *filter(None, [left_out(content)]))
+    """Return the fields that are not None."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _invalid(error: ValidationError) -> ValueError:

@@ -215,13 +215,15 @@ def _visibility(status: CubeStatus, *, is_for_account: bool) -> Visibility:
     return "account" if is_for_account else "private"
 
 
-def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> TextSource:
-    """Return the source of a lesson that a model draws from its evidence, a text.
+def check_evidence(
+    tx: Transaction, caller: Caller, evidence: str, source: TextSource
+) -> TextSource:
+    """Return the source of a lesson that somebody draws from its evidence, a text.
 
-    It is the least trusted of the model and the events that the text names. Raises EvidenceUnknown
+    It is the least trusted of `source` and the events that the text names. Raises EvidenceUnknown
     for an event_id that the caller may not read.
     """
-    places = [RANKS["model"]]
+    places = [RANKS[source]]
     for event_id in dict.fromkeys(_NAMED_IDS.findall(evidence)):
         event = tx.one_or_none(SQL.event_of_account, event_id=event_id)
         if event is None or caller.pinned_user_id not in (None, event.user_id):

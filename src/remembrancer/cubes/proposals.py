@@ -69,7 +69,7 @@ def create(
     prepared = prepare_cube(context, lesson)
 
     def store(tx: Transaction) -> CubeCreated:
-        source = check_evidence(tx, caller, request.evidence)
+        source = check_evidence(tx, caller, request.evidence, request.source)
         user_id = session_user_id(tx, caller, request.user_id, request.session_id)
         session = None
         if request.session_id is not None:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
@@ -36,6 +37,7 @@ from ..protocol.memory import BatchTurn, TurnBatch
 from ..protocol.operation import AnyOperation, Operation, RateLimit
 from ..protocol.search import MemoryQuery
 from ..protocol.teams import TeamQuery
+from ..protocol.text import LOCAL_TIMES, notes_on_times
 from ..sandbox.port import SandboxPort
 from ..sandbox.runner import Cancellation, RunCancelled
 from ..sandbox.sandbox import Sandbox
@@ -470,6 +472,8 @@ class Dispatcher:
         request, operation = call.request, endpoint.operation
         try:
             self._check(operation, call)
+            times: dict[str, list[str]] = {}
+            LOCAL_TIMES.set(times)  # of this thread, until its next request
             with bodies.memory_panics():
                 if operation.body is not None:
                     bodies.check_is_json(request.headers)
@@ -496,7 +500,8 @@ class Dispatcher:
             return answer
         # By the model's serializer alone: the hits of a search were validated when they were made.
         content = answer.__pydantic_serializer__.to_json(answer)
-        return Response(content, headers=call.headers, media_type="application/json")
+        noted = b',"notes":' + to_json(notes_on_times(times)) + b"}" if times else b"}"
+        return Response(content[:-1] + noted, headers=call.headers, media_type="application/json")
 
     def _check(self, operation: AnyOperation, call: Call[Any]) -> None:
         """Authenticate and rate-limit. Raises Unauthorized, RateExceeded."""

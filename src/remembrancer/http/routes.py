@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..accounts.idempotency import IdempotentRequest
 from ..accounts.prompts import read_prompt, set_prompt
 from ..agent.completions import embed
@@ -13,10 +15,11 @@ from ..cubes.lessons import vote
 from ..cubes.proposals import create
 from ..feedback import list_feedback, submit_feedback
 from ..files.files import create_file, erase_file
-from ..memory.facts.edit import add_fact, change_fact, remove_fact
+from ..memory.exchange.importer import import_records
+from ..memory.facts.edit import add_fact, add_instruction, change_fact, remove_fact
 from ..memory.facts.listing import list_facts, list_instructions
 from ..memory.files.commands import file_history, run_command
-from ..memory.history.browse import list_events, session_list
+from ..memory.history.browse import list_events, session_list, user_list
 from ..memory.history.endings import change_event, retention, set_retention
 from ..memory.history.forget import delete_team, erase_event, forget, receipt_keys
 from ..memory.recall.explain import explain
@@ -31,6 +34,7 @@ from ..permissions import teams
 from ..permissions.audit import page
 from ..permissions.grants import check, grant, list_grants, log_action, revoke
 from ..protocol.execution import Executed, Execution
+from ..protocol.imports import RecordImport, RecordsImported
 from ..protocol.memory import BatchWritten, TurnBatch
 from ..protocol.operations import Documents, Operations
 from ..protocol.teams import (
@@ -57,13 +61,24 @@ from .downloads import download
 def _write_batch(call: Call[TurnBatch]) -> BatchWritten:
     """Store a batch. Each turn counts as a request of its own. Raises RateExceeded."""
     caller, further = call.caller, len(call.input.turns) - 1
-    if allowance := call.dispatcher.take_more("memory", caller.key_id, further):
-        call.headers |= allowance.headers()
+    _count_further(call, further)
     answer = write_batch(call.context, caller, call.input, call.idempotency)
     call.dispatcher.usage_counter.count(
         "turn", account_id=caller.account_id, key_id=caller.key_id, times=further
     )
     return answer
+
+
+def _import_records(call: Call[RecordImport]) -> RecordsImported:
+    """Import records. Each counts as a request of its own. Raises RateExceeded."""
+    _count_further(call, call.input.size - 1)
+    return import_records(call.context, call.caller, call.input)
+
+
+def _count_further(call: Call[Any], further: int) -> None:
+    """Count this many requests more. Raises RateExceeded."""
+    if allowance := call.dispatcher.take_more("memory", call.caller.key_id, further):
+        call.headers |= allowance.headers()
 
 
 def _execute_code(call: Call[Execution]) -> Executed:
@@ -104,8 +119,10 @@ ROUTES: tuple[Endpoint, ...] = (
     writes(Operations.remember_turn, remember, usage="turn"),
     writes(Operations.save_event, write_event, usage="turn"),
     handles(Operations.save_batch, _write_batch, usage="turn"),
+    handles(Operations.import_records, _import_records),
     reads(Operations.get_event, event_detail),
     reads(Operations.list_events, list_events),
+    reads(Operations.list_users, user_list),
     reads(Operations.list_sessions, session_list),
     writes(Operations.change_event, change_event),
     reads(Operations.get_retention, retention),
@@ -124,6 +141,7 @@ ROUTES: tuple[Endpoint, ...] = (
     # facts
     reads(Operations.list_facts, list_facts),
     reads(Operations.list_instructions, list_instructions),
+    writes(Operations.add_instruction, add_instruction),
     writes(Operations.change_instruction, change_fact),
     writes(Operations.remove_instruction, remove_fact),
     writes(Operations.add_fact, add_fact),

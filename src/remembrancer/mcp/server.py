@@ -21,6 +21,7 @@ from ..protocol.constitution import ClientKind
 from ..protocol.message import DEFAULT_SESSION
 from ..protocol.status import OwnKeyQuery
 from ..protocol.summaries import StartQuery
+from ..protocol.text import local_times, notes_on_times
 
 START = "memory://start"
 CONSTITUTION = "constitution"
@@ -198,17 +199,19 @@ def _tool(tool: Tool) -> types.Tool:
 async def _call(tool: Tool, session: McpSession, arguments: dict[str, Any]) -> types.CallToolResult:
     """Call a tool. Errors that the agent can fix are results, so that the model reads them."""
     try:
-        answer = await acall_tool(
-            session.client, tool.name, arguments, session.base, session.user_id
-        )
+        with local_times() as times:
+            answer = await acall_tool(
+                session.client, tool.name, arguments, session.base, session.user_id
+            )
     except ToolArgumentsError as error:
         return _error_result(str(error))
     except ClientError as error:
         return _error_result(_error_message(error))
+    notes = [types.TextContent(text=note) for note in notes_on_times(times)]
     if tool.render:  # a host would show the model an unfenced copy instead of the fenced text
-        return types.CallToolResult(content=[types.TextContent(text=tool.render(answer))])
+        return types.CallToolResult(content=[types.TextContent(text=tool.render(answer)), *notes])
     return types.CallToolResult(
-        content=[types.TextContent(text=answer.model_dump_json())],
+        content=[types.TextContent(text=answer.model_dump_json()), *notes],
         structured_content=answer.model_dump(mode="json"),
     )
 

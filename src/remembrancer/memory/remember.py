@@ -469,7 +469,8 @@ class _TurnWrite:
             )
         # Read again, because the turn was just counted.
         session = self.tx.one(SQL.session_of, space_id=space_id, session_id=self.turn.session_id)
-        source = cubes.check_evidence(self.tx, self.caller, prepared.lesson.evidence)
+        evidence = prepared.lesson.evidence
+        source = cubes.check_evidence(self.tx, self.caller, evidence, self._source)
         existing = cubes.find_equal(self.tx, session=session.id, lesson=prepared.lesson)
         if existing is not None:
             self._add_receipt("cube", "known", existing.cube_id)
@@ -481,7 +482,7 @@ class _TurnWrite:
             )
             self._add_receipt("cube", "skipped", detail=reason)
             return reason
-        lesson = replace(prepared.lesson, source=least(source, self._source))
+        lesson = replace(prepared.lesson, source=source)
         if self.event_id and lesson.evidence == NO_EVIDENCE:
             lesson = replace(lesson, evidence=self.event_id)
         prepared = replace(prepared, lesson=lesson)

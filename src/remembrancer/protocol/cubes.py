@@ -11,6 +11,7 @@ from .line import CubeKind, says_none
 from .message import ABSENT_IF_NONE, Body, Detail, Id, Message, Misfit, OrAbsent
 from .sources import ItsSource
 from .text import UNLABELLED, Saying, Telling, Text
+from .trust import TextSource
 
 # --- The kind of a cube as clients write it: under one of two names, in any case -------------
 
@@ -91,6 +92,8 @@ class CubeCreate(Body):
     """Kind of lesson, in any case. Default: fact."""
     cube_type: AnyKind = None
     """Another name of `kind`."""
+    source: TextSource = "model"
+    """Who the lesson comes from: `user`, `model`, `tool`, `file`, `import` or `other`."""
     model: Model | None = None
     """Language model that wrote the cube."""
     improves: Id | None = None

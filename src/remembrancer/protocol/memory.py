@@ -503,6 +503,24 @@ class SessionsQuery(Message):
     team: InTeam = None
 
 
+class UsersQuery(Message):
+    """Parameters of `GET /api/v7/users`."""
+
+    limit: Annotated[int, Field(ge=1, le=limits.SESSIONS_PAGE_MAX)] = 50
+    """Most users on a page."""
+    cursor: Id | None = None
+    """`next` of the page before: where this one begins."""
+
+
+class UserList(Message):
+    """Answer of `GET /api/v7/users`: one page, by name."""
+
+    users: list[str]
+    """The user_ids of the account that have a memory; with a pinned key its own alone."""
+    next: str | None
+    """`cursor` of the next page; null on the last page."""
+
+
 class ListedSession(Message):
     """One session of a list."""
 

@@ -11,6 +11,7 @@ from . import (
     feedback,
     files,
     forget,
+    imports,
     memory,
     openai_api,
     permissions,
@@ -91,6 +92,18 @@ class Operations:
     """Store up to 500 turns in one call, with a receipt for each in their order: all of them, or
     none. Each is stored like an event, counts as a request of the rate limit, belongs to no step
     and owes nothing."""
+    import_records = BodyOperation(
+        "POST",
+        "/api/v7/memory/import",
+        "Import turns and facts",
+        imports.RecordImport,
+        imports.RecordsImported,
+        body_bytes_max="file_bytes_max",
+        takes_idempotency_key=False,
+    )
+    """Store up to 500 turns and facts of another source, as `remembrancer import` does. What memory
+    has is not stored again, so that a request may be repeated. Each record counts as a request of
+    the rate limit, belongs to no step and owes nothing."""
     get_event = ItemOperation(
         "GET", "/api/v7/event/{event_id}", "Get event detail", answer=memory.Event, team="reader"
     )
@@ -101,6 +114,11 @@ class Operations:
     )
     """List the events of a user, complete and in the order of their times, page by page: all, those
     of a period, or those of a session. Writes nothing and counts no step."""
+    list_users = QueryOperation(
+        "GET", "/api/v7/users", "List users", memory.UsersQuery, memory.UserList
+    )
+    """List the users of the account that have a memory, by name, page by page. Writes nothing and
+    counts no step."""
     list_sessions = QueryOperation(
         "GET",
         "/api/v7/sessions",
@@ -264,6 +282,16 @@ class Operations:
     )
     """List the standing instructions and preferences of a user, newest first: facts that state one,
     and sentences recognised in the user's turns."""
+    add_instruction = BodyOperation(
+        "POST",
+        "/api/v7/memory/instructions",
+        "Add an instruction",
+        facts.FactAdd,
+        facts.FactStored,
+        team="writer",
+        errors=(NotFound, Conflict),
+    )
+    """Store a standing instruction without a turn: a fact that is one whatever its wording."""
     change_instruction = ItemBodyOperation(
         "PATCH",
         "/api/v7/memory/instructions/{instruction_id}",

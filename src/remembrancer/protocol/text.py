@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
@@ -15,6 +18,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     StringConstraints,
+    ValidationInfo,
     WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -36,14 +40,60 @@ _CONTROL_AND_LINES = (r"\x00-\x1f\x7f-\x9f", r"\x00-\x08\x0b-\x1f\x7f-\x9f")
 _BIDIRECTIONAL = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _CHARACTERS_PER_TOKEN = 4  # of Latin text
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_LOCAL = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.ASCII)
 _FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
 
 
-def _is_rfc_3339(value: Any) -> Any:
+# Times without a zone that a message was read with, by field, as they were read; None: not noted
+LOCAL_TIMES: ContextVar[dict[str, list[str]] | None] = ContextVar("LOCAL_TIMES", default=None)
+
+
+@contextmanager
+def local_times() -> Iterator[dict[str, list[str]]]:
+    """Yield the times without a zone that are read in the block, by field, as they were read."""
+    times: dict[str, list[str]] = {}
+    token = LOCAL_TIMES.set(times)
+    try:
+        yield times
+    finally:
+        LOCAL_TIMES.reset(token)
+
+
+def notes_on_times(times: dict[str, list[str]]) -> list[str]:
+    """Return a note for each field whose times had no zone."""
+    return [
+        f"{name} has no zone and was read as local time: {first}."
+        + (f" So were {len(more)} more." if more else "")
+        for name, (first, *more) in sorted(times.items())
+    ]
+
+
+def _in_rfc_3339(value: Any, info: ValidationInfo) -> Any:
+    """Return a time with its zone. One without, and a day, is local time."""
     # pydantic also reads "1700000000" as a time, even in strict mode
-    if isinstance(value, datetime) or (isinstance(value, str) and _RFC_3339.fullmatch(value)):
+    is_text = isinstance(value, str)
+    if is_text and _RFC_3339.fullmatch(value):
         return value
+    try:
+        if is_text and _LOCAL.fullmatch(value):
+            value = datetime.fromisoformat(value.upper())
+        elif isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)  # noqa: DTZ001 - made local
+        if isinstance(value, datetime):
+            return value if value.tzinfo else _in_local_zone(value, info.field_name or "A time")
+    except OverflowError:
+        raise ValueError("the time is out of range") from None
+    except ValueError:
+        pass  # no day of the calendar
     raise ValueError("a time must be a string in RFC 3339, such as 2026-03-01T09:30:00Z")
+
+
+def _in_local_zone(naive: datetime, name: str) -> datetime:
+    moment = naive.astimezone()
+    if (times := LOCAL_TIMES.get()) is not None:
+        one = times.setdefault(name, [])
+        one += [moment.isoformat()] if moment.isoformat() not in one else []
+    return moment
 
 
 def _in_range(moment: datetime) -> datetime:
@@ -91,8 +141,8 @@ class Readable:
 
 Moment = Annotated[
     AwareDatetime,
-    Field(strict=False),  # strings are parsed after `_is_rfc_3339`
-    BeforeValidator(_is_rfc_3339),
+    Field(strict=False),  # strings are parsed after `_in_rfc_3339`
+    BeforeValidator(_in_rfc_3339),
     AfterValidator(_in_range),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]

@@ -315,7 +315,7 @@ def _shared_folder(settings: Settings) -> Path:
     """
     digest = hashlib.sha256(str(settings.data_folder.resolve()).encode()).hexdigest()[:16]
     # `_create_owned_folder` checks the owner.
-    return Path("/dev/shm") / f"remembrancer-sandbox-{digest}"  # noqa: S108
+    return Path("/dev/shm") / f"remembrancer-sandbox-{digest}"  # noqa: S108 - made with mode 0700
 
 
 def _create_owned_folder(folder: Path, uid: int) -> None:

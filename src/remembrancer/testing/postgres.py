@@ -245,7 +245,7 @@ class Postgres:
             return place
         os.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
         try:
-            subprocess.run(  # noqa: S603
+            subprocess.run(  # noqa: S603 - programs of PostgreSQL
                 [place / "postgres", "--version"], check=True, capture_output=True, **self._as()
             )  # type: ignore[call-overload]
         except (PermissionError, subprocess.CalledProcessError):
@@ -271,7 +271,7 @@ class Postgres:
 
     def _run(self, program: str, *words: str) -> None:
         command = [self._bin / program, "-D", self.folder / "data", *words]
-        process = subprocess.run(  # type: ignore[call-overload]  # noqa: S603
+        process = subprocess.run(  # type: ignore[call-overload]  # noqa: S603 - the same
             command, capture_output=True, text=True, check=False, cwd="/", **self._as()
         )
         if process.returncode:

@@ -17,6 +17,7 @@ from pathlib import Path
 from ...accounts import require_write, space_user_id
 from ...accounts.usage import count_at_once
 from ...context import Caller, Context
+from ...protocol.imports import RecordImport, RecordsImported
 from ...protocol.sources import TurnSource
 from ...protocol.trust import TextSource
 from ...search import EntryMaker, EventText, IndexEntry
@@ -30,10 +31,18 @@ from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
 from ..write.turns import ReadTurn, add_turn, begin_turn, new_turn, read_turn, with_spoken
 from .shapes import ImportRefused, LeftOutRecord, Shape, ShapeFact, ShapeTurn, Source
-from .shapes.records import digest
+from .shapes.records import digest, fact_record, turn_record
 from .survey import Survey, imported_records, open_import, survey
 
-__all__ = ["BATCH", "ImportRefused", "ImportResult", "ImportSource", "read", "store"]
+__all__ = [
+    "BATCH",
+    "ImportRefused",
+    "ImportResult",
+    "ImportSource",
+    "import_records",
+    "read",
+    "store",
+]
 
 BATCH = 64  # records embedded and written together
 FACT = 0  # in place of the event, in the row of the origin of a fact
@@ -193,6 +202,27 @@ def store(
         duplicates=records_read - stored,
         facts=total.facts,
         repeated=total.repeated,
+    )
+
+
+def import_records(context: Context, caller: Caller, records: RecordImport) -> RecordsImported:
+    """Store the records of a request, as an import of a file with them does.
+
+    Raises KeyIsReadOnly, PinnedToOtherUser, StoreUnavailable, EmbedderUnavailable.
+    """
+    now_ms, settings = context.clock(), context.settings
+    imported: list[Imported] = []
+    for number, turn in enumerate(records.turns):
+        record = turn_record(turn, f"turns/{number}")
+        space = space_user_id(caller, record.user_id)
+        imported.append(_imported_turn(record, space, now_ms, settings))
+    for number, fact in enumerate(records.facts):
+        statement = fact_record(fact, f"facts/{number}")
+        space = space_user_id(caller, statement.user_id)
+        imported.append(_imported_fact(statement, space, now_ms, settings))
+    result = store(context, caller, imported)
+    return RecordsImported(
+        saved=True, stored=result.stored, facts=result.facts, present=result.duplicates
     )
 
 

@@ -42,8 +42,20 @@ class WrongValidity(InvalidRequest):
     """valid_to must be later than valid_from."""
 
 
-def add_fact(
+def add_instruction(
     context: Context, caller: Caller, request: FactAdd, idempotency: IdempotentRequest | None = None
+) -> FactStored:
+    """Store a standing instruction, whatever its wording. Raises as `add_fact`."""
+    return add_fact(context, caller, request, idempotency, is_wish=True)
+
+
+def add_fact(
+    context: Context,
+    caller: Caller,
+    request: FactAdd,
+    idempotency: IdempotentRequest | None = None,
+    *,
+    is_wish: bool = False,
 ) -> FactStored:
     """Store a fact. Durable and searchable on return.
 
@@ -64,6 +76,7 @@ def add_fact(
         expires_ms=future_ms(context, request.expires_at),
         pinned=request.pinned,
         metadata=intake.take_metadata(request.metadata),
+        is_wish=is_wish,
     )
     _check_validity(fact.valid_from_ms, fact.valid_to_ms)
 

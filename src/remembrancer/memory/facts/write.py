@@ -66,6 +66,7 @@ class NewFact:
     event: int | None = None
     metadata: str | None = None  # as it is stored
     instruction: Instruction | None = None  # recognised in the turn; None: the text may be one
+    is_wish: bool = False  # told to be one, whatever its wording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +114,8 @@ def store_fact(
     """
     source = RANKS[fact.source]
     instruction = fact.instruction or wish_in(fact.text, source)
+    if instruction is None and fact.is_wish and source <= RANKS["model"]:
+        instruction = Instruction(fact.text, None)
     now_ms, text, is_stated = context.clock(), fact.text.strip(), int(fact.instruction is None)
     known = {"space_id": space_id, "text": text, "source": source}
     tx.run(SQL.renew_equal, **known, stated=is_stated, now_ms=now_ms)

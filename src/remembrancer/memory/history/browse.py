@@ -23,6 +23,8 @@ from ...protocol.memory import (
     ListedSession,
     SessionList,
     SessionsQuery,
+    UserList,
+    UsersQuery,
 )
 from ...protocol.seal import render
 from ...protocol.text import beginning, rfc3339
@@ -455,16 +457,24 @@ class EventContext:
     files: list[Row]  # filename, size_bytes: files of the account that its text names
 
 
-def list_users(context: Records, caller: Caller, *, low: str = "") -> list[str]:
-    """Return the account's user_ids that have data, by name from `low` on.
+def list_users(
+    context: Records, caller: Caller, *, low: str = "", most: int = USERS_LISTED_MAX
+) -> list[str]:
+    """Return at most so many of the account's user_ids that have data, by name from `low` on.
 
-    At most USERS_LISTED_MAX. A pinned key sees its own user_id only.
+    A pinned key sees its own user_id only.
     """
     if caller.pinned_user_id is not None:
         return [caller.pinned_user_id]
-    page = {"low": low[:ID_CHARACTERS_MAX], "most": USERS_LISTED_MAX}
+    page = {"low": low[:ID_CHARACTERS_MAX], "most": most}
     rows = context.store.read(lambda tx: tx.all(SQL.users, **page), account_id=caller.account_id)
     return [row.user_id for row in rows]
+
+
+def user_list(context: Context, caller: Caller, query: UsersQuery) -> UserList:
+    """Return a page of the account's users, by name."""
+    names = list_users(context, caller, low=query.cursor or "", most=query.limit + 1)
+    return UserList(users=names[: query.limit], next=next(iter(names[query.limit :]), None))
 
 
 def user_counts(context: Context, caller: Caller, user_id: str) -> UserCounts:

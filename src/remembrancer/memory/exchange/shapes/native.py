@@ -13,18 +13,19 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ....protocol.imports import ImportTurn
 from ....protocol.message import Message
 from ....protocol.text import Text
 from .documents import Sample, SourceDocument, whole_objects
 from .json_stream import raw_lines
 from .records import (
-    ImportLine,
     InvalidRecord,
     Record,
     ShapeTurn,
     describe,
     digest,
     readable_id,
+    turn_record,
 )
 
 _DATE_FORMAT = "%I:%M %p on %d %B, %Y"  # 1:56 pm on 8 May, 2023
@@ -64,29 +65,11 @@ def read_events(document: SourceDocument) -> Iterator[Record]:
         for number, raw in raw_lines(stream, document.place):
             place = f"{document.place}, line {number}"
             try:
-                line = ImportLine.model_validate_json(raw)
+                line = ImportTurn.model_validate_json(raw)
             except ValidationError as error:
                 yield InvalidRecord(place=place, detail=describe(error))
                 continue
-            occurred = "" if line.occurred_at is None else _milliseconds(line.occurred_at)
-            yield ShapeTurn(
-                place=place,
-                query=line.query,
-                response=line.response,
-                origin=line.id
-                or digest(line.session_id, line.query, line.response, line.topic or "", occurred),
-                session_id=line.session_id,
-                user_id=line.user_id,
-                topic=line.topic,
-                occurred_at=line.occurred_at,
-                metadata=line.metadata,
-                source=line.source or "import",
-                has_given_id=bool(line.id),
-            )
-
-
-def _milliseconds(when: datetime) -> str:
-    return str(round(when.timestamp() * 1000))
+            yield turn_record(line, place)
 
 
 def read_locomo(document: SourceDocument, *, is_alone: bool) -> Iterator[Record]:

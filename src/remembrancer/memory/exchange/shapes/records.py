@@ -12,19 +12,16 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from ....protocol import limits
 from ....protocol.filters import Metadata
-from ....protocol.memory import TurnText
-from ....protocol.message import Id, Message
+from ....protocol.imports import ImportFact, ImportTurn
 from ....protocol.sources import USUAL, TurnSource
-from ....protocol.text import Moment, Telling, Text
 from ....protocol.trust import TextSource
 
-ORIGIN_CHARACTERS_MAX = 256
 TURN_BYTES_MAX = limits.BODY_BYTES_MAX  # both sides in UTF-8, as in a request
 DETAIL_CHARACTERS_MAX = 300  # of the description of an invalid record
 _DIGEST_DIGITS = 16
@@ -90,21 +87,6 @@ class InvalidRecord:
 Record = ShapeTurn | ShapeFact | LeftOutRecord | InvalidRecord
 
 
-class ImportLine(TurnText):
-    """One line of our own import format: an event, with an optional `id` of its own."""
-
-    id: Annotated[Text, Field(min_length=1, max_length=ORIGIN_CHARACTERS_MAX)] | None = None
-    user_id: Id | None = None
-    session_id: Id = "default"
-
-
-class _Statement(Message):
-    text: Annotated[Telling, Field(max_length=limits.CRITICAL_CHARACTERS_MAX)]
-    user_id: Id | None = None
-    valid_from: Moment | None = None
-    valid_to: Moment | None = None
-
-
 def checked(records: Iterable[Record]) -> Iterator[Record]:
     """Yield records; turns and facts that the service would refuse become invalid records."""
     for record in records:
@@ -118,36 +100,78 @@ def checked(records: Iterable[Record]) -> Iterator[Record]:
 
 def _turn_error(turn: ShapeTurn) -> str | None:
     try:
-        ImportLine(
-            id=turn.origin,
-            user_id=turn.user_id,
-            session_id=turn.session_id,
-            query=turn.query,
-            response=turn.response,
-            topic=turn.topic,
-            occurred_at=turn.occurred_at,
-        )
+        turn_message(turn)
     except ValidationError as error:
         return describe(error)
-    size = len(turn.query.encode()) + len(turn.response.encode())
-    if size > TURN_BYTES_MAX:
-        return f"the turn has {size:,} bytes; at most {TURN_BYTES_MAX:,} are stored"
     return None
 
 
 def _fact_error(fact: ShapeFact) -> str | None:
     try:
-        _Statement(
-            text=fact.text,
-            user_id=fact.user_id,
-            valid_from=fact.valid_from,
-            valid_to=fact.valid_to,
-        )
+        fact_message(fact)
     except ValidationError as error:
         return describe(error)
-    if fact.valid_from and fact.valid_to and fact.valid_to <= fact.valid_from:
-        return "it ends (valid_to) before it begins (valid_from)"
     return None
+
+
+def turn_message(turn: ShapeTurn) -> ImportTurn:
+    """Return a turn as it is sent to the service. Raises ValidationError."""
+    return ImportTurn(
+        id=turn.origin,
+        is_unique=not turn.has_given_id,
+        user_id=turn.user_id,
+        session_id=turn.session_id,
+        query=turn.query,
+        response=turn.response,
+        topic=turn.topic,
+        occurred_at=turn.occurred_at,
+        metadata=turn.metadata,
+        source=turn.source,
+    )
+
+
+def turn_record(turn: ImportTurn, place: str) -> ShapeTurn:
+    """Return the record of a line of our own format, or of a request."""
+    occurred = "" if turn.occurred_at is None else str(round(turn.occurred_at.timestamp() * 1000))
+    return ShapeTurn(
+        place=place,
+        query=turn.query,
+        response=turn.response,
+        origin=turn.id
+        or digest(turn.session_id, turn.query, turn.response, turn.topic or "", occurred),
+        session_id=turn.session_id,
+        user_id=turn.user_id,
+        topic=turn.topic,
+        occurred_at=turn.occurred_at,
+        metadata=turn.metadata,
+        source=turn.source or "import",
+        has_given_id=bool(turn.id) and not turn.is_unique,
+    )
+
+
+def fact_message(fact: ShapeFact) -> ImportFact:
+    """Return a fact as it is sent to the service. Raises ValidationError."""
+    return ImportFact(
+        id=fact.origin,
+        user_id=fact.user_id,
+        text=fact.text,
+        valid_from=fact.valid_from,
+        valid_to=fact.valid_to,
+        metadata=fact.metadata,
+    )
+
+
+def fact_record(fact: ImportFact, place: str) -> ShapeFact:
+    """Return the record of a fact of a request."""
+    return ShapeFact(
+        place=place,
+        text=fact.text,
+        origin=fact.id or digest(fact.text),
+        user_id=fact.user_id,
+        valid_from=fact.valid_from,
+        valid_to=fact.valid_to,
+        metadata=fact.metadata,
+    )
 
 
 def describe(error: ValidationError) -> str:
