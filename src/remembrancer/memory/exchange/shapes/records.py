@@ -26,6 +26,7 @@ from ....protocol.trust import TextSource
 
 ORIGIN_CHARACTERS_MAX = 256
 TURN_BYTES_MAX = limits.BODY_BYTES_MAX  # both sides in UTF-8, as in a request
+_TURN_FIELDS = ("user_id", "session_id", "query", "response", "topic", "occurred_at")  # checked
 DETAIL_CHARACTERS_MAX = 300  # of the description of an invalid record
 _DIGEST_DIGITS = 16
 
@@ -108,45 +109,25 @@ class _Statement(Message):
 def checked(records: Iterable[Record]) -> Iterator[Record]:
     """Yield records; turns and facts that the service would refuse become invalid records."""
     for record in records:
-        detail = None
-        if isinstance(record, ShapeTurn):
-            detail = _turn_error(record)
-        elif isinstance(record, ShapeFact):
-            detail = _fact_error(record)
+        detail = _error(record) if isinstance(record, ShapeTurn | ShapeFact) else None
         yield record if detail is None else InvalidRecord(place=record.place, detail=detail)
 
 
-def _turn_error(turn: ShapeTurn) -> str | None:
+def _error(record: ShapeTurn | ShapeFact) -> str | None:
+    is_turn = isinstance(record, ShapeTurn)
+    fields = _TURN_FIELDS if is_turn else _Statement.model_fields
+    values = {name: getattr(record, name) for name in fields}
     try:
-        ImportLine(
-            id=turn.origin,
-            user_id=turn.user_id,
-            session_id=turn.session_id,
-            query=turn.query,
-            response=turn.response,
-            topic=turn.topic,
-            occurred_at=turn.occurred_at,
-        )
+        ImportLine(id=record.origin, **values) if is_turn else _Statement(**values)
     except ValidationError as error:
         return describe(error)
-    size = len(turn.query.encode()) + len(turn.response.encode())
+    if isinstance(record, ShapeFact):
+        starts, ends = record.valid_from, record.valid_to
+        is_over = starts and ends and ends <= starts
+        return "it ends (valid_to) before it begins (valid_from)" if is_over else None
+    size = len(record.query.encode()) + len(record.response.encode())
     if size > TURN_BYTES_MAX:
         return f"the turn has {size:,} bytes; at most {TURN_BYTES_MAX:,} are stored"
-    return None
-
-
-def _fact_error(fact: ShapeFact) -> str | None:
-    try:
-        _Statement(
-            text=fact.text,
-            user_id=fact.user_id,
-            valid_from=fact.valid_from,
-            valid_to=fact.valid_to,
-        )
-    except ValidationError as error:
-        return describe(error)
-    if fact.valid_from and fact.valid_to and fact.valid_to <= fact.valid_from:
-        return "it ends (valid_to) before it begins (valid_from)"
     return None
 
 

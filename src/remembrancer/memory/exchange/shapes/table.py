@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from . import (
     chatgpt,
@@ -48,59 +49,42 @@ class Shape:
     read: Callable[[SourceDocument], Iterator[Record]]
 
 
+def _shape(name: str, title: str, files: str, module: Any) -> Shape:
+    """Return the row of a module that reads one shape."""
+    return Shape(name, title, files, module.matches, module.read)
+
+
 SHAPES = (
-    Shape(
+    _shape(
         "hindsight",
         "Hindsight: archive of a bank or of documents, or listed memories",
         r"\.json",
-        hindsight.matches,
-        hindsight.read,
+        hindsight,
     ),
-    Shape(
+    _shape(
         "chatgpt",
         "ChatGPT: data export (conversations.json, alone or in its .zip)",
         r"conversations(-\d+)?\.json",
-        chatgpt.matches,
-        chatgpt.read,
+        chatgpt,
     ),
-    Shape(
+    _shape(
         "claude",
         "Claude: data export (conversations.json, alone or in its .zip)",
         r"conversations(-\d+)?\.json",
-        claude.matches,
-        claude.read,
+        claude,
     ),
-    Shape(
-        "claude-code",
-        "Claude Code: transcripts (~/.claude/projects)",
-        r"\.jsonl",
-        claude_code.matches,
-        claude_code.read,
-    ),
-    Shape("codex", "Codex: rollouts (~/.codex/sessions)", r"\.jsonl", codex.matches, codex.read),
-    Shape(
+    _shape("claude-code", "Claude Code: transcripts (~/.claude/projects)", r"\.jsonl", claude_code),
+    _shape("codex", "Codex: rollouts (~/.codex/sessions)", r"\.jsonl", codex),
+    _shape(
         "claude-mem",
         "claude-mem: export (JSON) or database (SQLite)",
         r"\.(json|db|sqlite|sqlite3)",
-        claude_mem.matches,
-        claude_mem.read,
+        claude_mem,
     ),
-    Shape(
-        "letta",
-        "Letta: agent file (.af), or a list of memory blocks",
-        r"\.(af|json)",
-        letta.matches,
-        letta.read,
-    ),
-    Shape(
-        "mem0", "mem0: memories (get_all, or the platform's list)", _JSON, mem0.matches, mem0.read
-    ),
-    Shape(
-        "graphiti",
-        "Zep and Graphiti: sessions with messages, episodes, edges",
-        _JSON,
-        graphiti.matches,
-        graphiti.read,
+    _shape("letta", "Letta: agent file (.af), or a list of memory blocks", r"\.(af|json)", letta),
+    _shape("mem0", "mem0: memories (get_all, or the platform's list)", _JSON, mem0),
+    _shape(
+        "graphiti", "Zep and Graphiti: sessions with messages, episodes, edges", _JSON, graphiti
     ),
     Shape(
         "locomo",
@@ -116,12 +100,11 @@ SHAPES = (
         native.matches_events,
         native.read_events,
     ),
-    Shape(
+    _shape(
         "openai-messages",
         "OpenAI: lists of messages, or JSON lines of them",
         _JSON,
-        openai_messages.matches,
-        openai_messages.read,
+        openai_messages,
     ),
     Shape(
         "basic-memory",
