@@ -41,9 +41,7 @@ def ask_back(call: Call[Parameters]) -> Parameters:
     return call.input
 
 
-ASK_BACK = QueryOperation(
-    "GET", "/asked", "Echo the parameters", Parameters, Parameters, operation_id="ask_back"
-)
+ASK_BACK = QueryOperation("GET", "/asked", Parameters, Parameters, operation_id="ask_back")
 ENDPOINTS = (handles(ASK_BACK, ask_back),)
 
 

@@ -71,7 +71,6 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
-    summary: str
     message: type[Any] | None = None  # the body or the query
     answer: type[A] | None = None
     _: KW_ONLY
@@ -120,11 +119,22 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
         return method
 
     @property
+    def summary(self) -> str:
+        """The title: the first line of the string below its declaration, without the full stop."""
+        return self._texts[0].removesuffix(".")
+
+    @property
     def description(self) -> str:
-        """The string below its declaration."""
+        """The rest of that string."""
+        return self._texts[1]
+
+    @property
+    def _texts(self) -> tuple[str, str]:
         if self.owner is None:
-            return ""
-        return field_descriptions(self.owner.__module__)[self.owner.__name__][self.operation_id]
+            return "", ""
+        texts = field_descriptions(self.owner.__module__)[self.owner.__name__]
+        title, _, rest = texts[self.operation_id].partition("\n")
+        return title, rest
 
     @property
     def has_item(self) -> bool:
