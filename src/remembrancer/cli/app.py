@@ -47,9 +47,9 @@ from .commands import (
     service_key,
     service_url,
 )
-from .output import AsJson, takes_options
+from .output import AsJson, Commands
 
-app = typer.Typer(
+app = Commands(
     name="remembrancer", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 app.add_typer(keys.app, name="keys")
@@ -100,16 +100,18 @@ def root(
 @app.command()
 def serve(
     context: typer.Context,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[
-        int | None, typer.Option(help="TCP port to listen on. 0 means any free port.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Worker processes. Default: one per processor, at most 8.")
-    ] = None,
+    host: str | None = None,
+    port: int | None = None,
+    workers: int | None = None,
     data: DataFolder = None,
 ) -> None:
-    """Serve over HTTP until stopped."""
+    """Serve over HTTP until stopped.
+
+    Args:
+        host: Address to listen on.
+        port: TCP port to listen on. 0 means any free port.
+        workers: Worker processes. Default: one per processor, at most 8.
+    """
     from ..search.embedders import multilingual
 
     settings = load_settings(context, data, host=host, port=port, workers=workers)
@@ -148,7 +150,6 @@ app.command("evaluate")(evaluate_command.evaluate)
 
 
 @app.command("import")
-@takes_options
 def import_file(
     context: typer.Context,
     file: Annotated[
@@ -195,21 +196,11 @@ def import_file(
 @app.command("export")
 def export_file(
     context: typer.Context,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="New file (.zip). It appears when the export is complete."
-        ),
-    ],
-    user_id: Annotated[
-        list[str] | None,
-        typer.Option(help="User to export. Can be repeated. Default: the whole account."),
-    ] = None,
-    account: Annotated[
-        str | None, typer.Option(help="Account to export. Default: the owner's.")
-    ] = None,
+    file: Path,
+    user_id: list[str] | None = None,
+    account: str | None = None,
     filters: FilterOptions = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    force: bool = False,
     as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
@@ -217,6 +208,12 @@ def export_file(
 
     With --user-id, only that of some of its users. With --filter, only turns and facts that pass,
     with their sessions. Works while a server is running. `remembrancer import` reads the file.
+
+    Args:
+        file: New file (.zip). It appears when the export is complete.
+        user_id: User to export. Can be repeated. Default: the whole account.
+        account: Account to export. Default: the owner's.
+        force: Replace the file if it exists.
     """
     from ..protocol.filters import filters_of
     from .exchange import export_to
@@ -253,24 +250,24 @@ def doctor(context: typer.Context, data: DataFolder = None) -> None:
 @app.command()
 def chat(
     url: ServiceUrl = None,
-    user_id: Annotated[str, typer.Option(help="User whose memory is used.")] = "owner",
-    session_id: Annotated[str, typer.Option(help="Session to continue.")] = "default",
-    model: Annotated[
-        str | None, typer.Option(help="Name of the model. Without a model, answers quote memory.")
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible address of the model.")
-    ] = None,
-    key_env: Annotated[
-        str | None, typer.Option(help="Name of the environment variable with the model's key.")
-    ] = None,
-    show: Annotated[
-        str, typer.Option(help="Details below each answer: any of hits,checks,votes.")
-    ] = "none",
+    user_id: str = "owner",
+    session_id: str = "default",
+    model: str | None = None,
+    base_url: str | None = None,
+    key_env: str | None = None,
+    show: str = "none",
 ) -> None:
     """Chat with a model that has memory.
 
     The service's key is read from REMEMBRANCER_KEY, else from ~/.config/remembrancer/key.
+
+    Args:
+        user_id: User whose memory is used.
+        session_id: Session to continue.
+        model: Name of the model. Without a model, answers quote memory.
+        base_url: OpenAI-compatible address of the model.
+        key_env: Name of the environment variable with the model's key.
+        show: Details below each answer: any of hits,checks,votes.
     """
     from ..settings import SettingInvalid, from_environment
     from .chat import chat_model, run_chat, terminal_chat
@@ -301,21 +298,17 @@ ToolChoice = Annotated[
 @app.command("mcp")
 def mcp_stdio(
     url: ServiceUrl = None,
-    beside_hooks: Annotated[
-        bool, typer.Option(help="Hooks search and store for the agent: ask it for neither.")
-    ] = False,
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AGENT",
-            help="Read the key from AGENT.key beside the file of the login, if it exists.",
-        ),
-    ] = None,
+    beside_hooks: Annotated[bool, typer.Option("--beside-hooks/--no-beside-hooks")] = False,
+    agent: Annotated[str | None, typer.Option(metavar="AGENT")] = None,
     tools: ToolChoice = None,
 ) -> None:
     """Serve MCP over standard input and output.
 
     For agents that start their own tools.
+
+    Args:
+        beside_hooks: Hooks search and store for the agent: ask it for neither.
+        agent: Read the key from AGENT.key beside the file of the login, if it exists.
     """
     from ..client.relay import Relay
     from ..install.agents import AGENTS
@@ -333,27 +326,25 @@ def mcp_stdio(
 
 @app.command()
 def install(
-    agent: Annotated[
-        str,
-        typer.Argument(
-            metavar="AGENT",
-            help="Hooks and tools: claude-code, codex, cursor or gemini-cli. Tools alone: "
-            "claude-desktop, goose, opencode, vscode or zed.",
-        ),
-    ],
-    scope: Annotated[
-        str, typer.Option(help="user: for all projects; project: for this folder.")
-    ] = "user",
+    agent: str,
+    scope: str = "user",
     url: ServiceUrl = None,
     tools: ToolChoice = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the configuration.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Write without confirmation.")] = False,
+    remove: bool = False,
+    yes: bool = False,
 ) -> None:
     """Configure an agent to use this memory.
 
     Writes hooks and tools to the agent's own files. Shows the changes and asks before writing them.
     A removal for the user also deletes the agent's queued turns and state, and the files of the key
     and its address if no other agent needs them.
+
+    Args:
+        agent: Hooks and tools: claude-code, codex, cursor or gemini-cli. Tools alone:
+            claude-desktop, goose, opencode, vscode or zed.
+        scope: user: for all projects; project: for this folder.
+        remove: Remove the configuration.
+        yes: Write without confirmation.
     """
     from ..install.leftovers import Leftovers
     from .install import install, leftovers, plan, question
@@ -401,13 +392,13 @@ def resume(project: ThisProject = False) -> None:
 
 @app.command("help")
 def show_help(
-    context: typer.Context,
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(help="Command, such as `search` or `keys create`. Default: all commands."),
-    ] = None,
+    context: typer.Context, command: Annotated[list[str] | None, typer.Argument()] = None
 ) -> None:
-    """Explain a command."""
+    """Explain a command.
+
+    Args:
+        command: Command, such as `search` or `keys create`. Default: all commands.
+    """
     place = context.find_root()
     for word in command or ():
         group = place.command
@@ -419,12 +410,12 @@ def show_help(
 
 
 @app.command()
-def demo(
-    keep: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the demo's memory in this new folder.")
-    ] = None,
-) -> None:
-    """Import a small conversation and ask three questions."""
+def demo(keep: Annotated[Path | None, typer.Option(metavar="DIR")] = None) -> None:
+    """Import a small conversation and ask three questions.
+
+    Args:
+        keep: Keep the demo's memory in this new folder.
+    """
     from .demo import run_demo
 
     run_demo(print, keep)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from .commands import DataFolder, open_context, open_store_records, print_table
+from .output import Commands
 
 if TYPE_CHECKING:
     from ..cubes.packs import AddedLessons
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="List lessons, and exchange them as packs. Works while a server is running.",
 )
@@ -44,24 +45,21 @@ def list_cubes(context: typer.Context, account: Account = None, data: DataFolder
 @app.command("export")
 def export(
     context: typer.Context,
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="New file. Its name becomes the name of the pack."),
-    ],
+    file: Path,
     account: Account = None,
-    status: Annotated[
-        Literal["private", "published", "trusted", "all"] | None,
-        typer.Option(
-            help="Only lessons of this status. all: all but retired ones. Default: published and "
-            "trusted."
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    status: Literal["private", "published", "trusted", "all"] | None = None,
+    force: bool = False,
     data: DataFolder = None,
 ) -> None:
     """Write lessons to a pack, signed with the key of the service.
 
     Prints the public key. `remembrancer cubes import` reads the file.
+
+    Args:
+        file: New file. Its name becomes the name of the pack.
+        status: Only lessons of this status. all: all but retired ones. Default: published and
+            trusted.
+        force: Replace the file if it exists.
     """
     from ..accounts import caller_for
     from ..cubes.packs import export_pack
@@ -81,22 +79,20 @@ def export(
 @app.command("import")
 def import_file(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A pack.")],
+    file: Path,
     account: Account = None,
-    publish: Annotated[
-        bool, typer.Option("--publish", help="Publish the lessons that pass the screening.")
-    ] = False,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PUBLIC_KEY", help="Refuse a pack that another key signed. Default: any key."
-        ),
-    ] = None,
+    publish: bool = False,
+    key: Annotated[str | None, typer.Option(metavar="PUBLIC_KEY")] = None,
     data: DataFolder = None,
 ) -> None:
     """Import the lessons of a pack, all or none. What the account has already is not stored again.
 
     Prints who signed the pack, and each lesson that the screening refuses to publish.
+
+    Args:
+        file: A pack.
+        publish: Publish the lessons that pass the screening.
+        key: Refuse a pack that another key signed. Default: any key.
     """
     from ..accounts import caller_for
     from ..cubes.packs import PACK_BYTES_MAX, import_pack, parse_pack
@@ -114,14 +110,15 @@ def import_file(
 @app.command("add")
 def add(
     context: typer.Context,
-    pack: Annotated[
-        Literal["starter"],
-        typer.Argument(metavar="PACK", help="starter: lessons about Python, each with a proof."),
-    ],
+    pack: Literal["starter"],
     account: Account = None,
     data: DataFolder = None,
 ) -> None:
-    """Add and publish the lessons of the service. Those of the account stay as they are."""
+    """Add and publish the lessons of the service. Those of the account stay as they are.
+
+    Args:
+        pack: starter: lessons about Python, each with a proof.
+    """
     from ..accounts import caller_for
     from ..cubes.packs import add_starter
 

@@ -42,11 +42,7 @@ def _check_user(user_id: str | None) -> None:
 
 
 def import_into(
-    context: Context,
-    path: Path,
-    *,
-    account: str | None = None,
-    options: ImportOptions = NO_OPTIONS,
+    context: Context, path: Path, *, account: str | None = None, options: ImportOptions = NO_OPTIONS
 ) -> ExchangeReport:
     """Import a file, archive or folder and report it.
 

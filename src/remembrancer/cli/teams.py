@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from .commands import DataFolder, open_store_records, print_table
+from .output import Commands
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Create teams and manage their members. Works while a server is running.",
 )
@@ -33,12 +34,13 @@ def list_teams(context: typer.Context, account: Account = None, data: DataFolder
 
 @app.command("create")
 def create(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the team.")],
-    account: Account = None,
-    data: DataFolder = None,
+    context: typer.Context, name: str, account: Account = None, data: DataFolder = None
 ) -> None:
-    """Create a team, whose owner the account becomes. Its id is the last line of stdout."""
+    """Create a team, whose owner the account becomes. Its id is the last line of stdout.
+
+    Args:
+        name: Name of the team.
+    """
     from ..accounts import caller_for
     from ..permissions import teams
     from ..protocol.teams import TeamCreate
@@ -72,12 +74,17 @@ def members(
 def invite(
     context: typer.Context,
     team: Team,
-    role: Annotated[str, typer.Option(help="`reader`, `writer` or `owner`.")] = "reader",
-    hours: Annotated[int, typer.Option(help="Hours during which the invitation works.")] = 168,
+    role: str = "reader",
+    hours: int = 168,
     account: Account = None,
     data: DataFolder = None,
 ) -> None:
-    """Create an invitation. Its token is printed once, as the last line of stdout."""
+    """Create an invitation. Its token is printed once, as the last line of stdout.
+
+    Args:
+        role: `reader`, `writer` or `owner`.
+        hours: Hours during which the invitation works.
+    """
     from pydantic import ValidationError
 
     from ..accounts import caller_for
@@ -99,14 +106,17 @@ def invite(
 @app.command("accept")
 def accept(
     context: typer.Context,
-    token: Annotated[str, typer.Argument(metavar="TOKEN", help="Token of the invitation.")],
+    token: str,
     account: Account = None,
-    user_id: Annotated[
-        str | None, typer.Option(help="Only this user of the account becomes a member.")
-    ] = None,
+    user_id: str | None = None,
     data: DataFolder = None,
 ) -> None:
-    """Accept an invitation for an account."""
+    """Accept an invitation for an account.
+
+    Args:
+        token: Token of the invitation.
+        user_id: Only this user of the account becomes a member.
+    """
     from ..accounts import caller_for
     from ..permissions import teams
     from ..protocol.teams import InvitationAccept
@@ -121,17 +131,15 @@ def accept(
 def remove(
     context: typer.Context,
     team: Team,
-    member: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="MEMBER",
-            help="Id of the member in `teams members`. Default: the account itself leaves.",
-        ),
-    ] = None,
+    member: Annotated[str | None, typer.Argument(metavar="MEMBER")] = None,
     account: Account = None,
     data: DataFolder = None,
 ) -> None:
-    """Remove a member, or leave a team."""
+    """Remove a member, or leave a team.
+
+    Args:
+        member: Id of the member in `teams members`. Default: the account itself leaves.
+    """
     from ..accounts import caller_for
     from ..permissions import teams
 
