@@ -12,22 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from . import (
-    chatgpt,
-    claude,
-    claude_code,
-    claude_mem,
-    codex,
-    graphiti,
-    hindsight,
-    letta,
-    markdown,
-    mem0,
-    native,
-    openai_messages,
-)
+from . import conversations, markdown, memories, native
 from .documents import Sample, Source, SourceDocument
 from .records import ImportRefused, InvalidRecord, LeftOutRecord, Record, one_line
 
@@ -35,6 +21,7 @@ SAMPLES_MAX = 200  # files of a folder or archive that are sampled
 NATIVE_FORMAT = "remembrancer-export"  # the `format` in manifest.json of an export
 OTHER_FILE = "file of another kind"
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".af", "")
+_CONVERSATIONS = r"conversations(-\d+)?\.json"
 _JSON = r"\.(json|jsonl|ndjson)"
 
 
@@ -49,42 +36,69 @@ class Shape:
     read: Callable[[SourceDocument], Iterator[Record]]
 
 
-def _shape(name: str, title: str, files: str, module: Any) -> Shape:
-    """Return the row of a module that reads one shape."""
-    return Shape(name, title, files, module.matches, module.read)
-
-
 SHAPES = (
-    _shape(
+    Shape(
         "hindsight",
         "Hindsight: archive of a bank or of documents, or listed memories",
         r"\.json",
-        hindsight,
+        memories.is_hindsight,
+        memories.read_hindsight,
     ),
-    _shape(
+    Shape(
         "chatgpt",
         "ChatGPT: data export (conversations.json, alone or in its .zip)",
-        r"conversations(-\d+)?\.json",
-        chatgpt,
+        _CONVERSATIONS,
+        conversations.is_chatgpt,
+        conversations.read_chatgpt,
     ),
-    _shape(
+    Shape(
         "claude",
         "Claude: data export (conversations.json, alone or in its .zip)",
-        r"conversations(-\d+)?\.json",
-        claude,
+        _CONVERSATIONS,
+        conversations.is_claude,
+        conversations.read_claude,
     ),
-    _shape("claude-code", "Claude Code: transcripts (~/.claude/projects)", r"\.jsonl", claude_code),
-    _shape("codex", "Codex: rollouts (~/.codex/sessions)", r"\.jsonl", codex),
-    _shape(
+    Shape(
+        "claude-code",
+        "Claude Code: transcripts (~/.claude/projects)",
+        r"\.jsonl",
+        conversations.is_claude_code,
+        conversations.read_claude_code,
+    ),
+    Shape(
+        "codex",
+        "Codex: rollouts (~/.codex/sessions)",
+        r"\.jsonl",
+        conversations.is_codex,
+        conversations.read_codex,
+    ),
+    Shape(
         "claude-mem",
         "claude-mem: export (JSON) or database (SQLite)",
         r"\.(json|db|sqlite|sqlite3)",
-        claude_mem,
+        memories.is_claude_mem,
+        memories.read_claude_mem,
     ),
-    _shape("letta", "Letta: agent file (.af), or a list of memory blocks", r"\.(af|json)", letta),
-    _shape("mem0", "mem0: memories (get_all, or the platform's list)", _JSON, mem0),
-    _shape(
-        "graphiti", "Zep and Graphiti: sessions with messages, episodes, edges", _JSON, graphiti
+    Shape(
+        "letta",
+        "Letta: agent file (.af), or a list of memory blocks",
+        r"\.(af|json)",
+        memories.is_letta,
+        memories.read_letta,
+    ),
+    Shape(
+        "mem0",
+        "mem0: memories (get_all, or the platform's list)",
+        _JSON,
+        memories.is_mem0,
+        memories.read_mem0,
+    ),
+    Shape(
+        "graphiti",
+        "Zep and Graphiti: sessions with messages, episodes, edges",
+        _JSON,
+        memories.is_graphiti,
+        memories.read_graphiti,
     ),
     Shape(
         "locomo",
@@ -100,11 +114,12 @@ SHAPES = (
         native.matches_events,
         native.read_events,
     ),
-    _shape(
+    Shape(
         "openai-messages",
         "OpenAI: lists of messages, or JSON lines of them",
         _JSON,
-        openai_messages,
+        conversations.is_openai,
+        conversations.read_openai,
     ),
     Shape(
         "basic-memory",
@@ -230,7 +245,7 @@ def _has_name(document: SourceDocument, shape: Shape) -> bool:
 
 def _matches(shape: Shape, document: SourceDocument, sample: Sample) -> bool:
     if sample.layout == "sqlite":
-        return shape.name == "claude-mem" and claude_mem.matches_database(document)
+        return shape.name == "claude-mem" and memories.is_claude_mem_database(document)
     return shape.matches(sample)
 
 
@@ -268,7 +283,7 @@ def _of_bank(
     if shape.name != "hindsight":
         return read
     manifest = next((one for one in documents if one.base == "manifest.json"), None)
-    return partial(hindsight.read, bank=hindsight.bank_of(manifest) if manifest else None)
+    return partial(memories.read_hindsight, bank=memories.bank_of(manifest) if manifest else None)
 
 
 def _is_readable(shape: Shape, document: SourceDocument) -> bool:
