@@ -138,7 +138,7 @@ class Attempt(Message):
 
     stage: Literal["run", "deterministic", "model", "optimize", "tidy"]
     """`run`: the program as sent. `deterministic`: changed by a rule. `model`, `tidy`: fixed or
-    tidied by a model. `optimize`: sped up by a rule or a model."""
+    tidied by a model. `optimize`: sped up by a model."""
     repair: OrAbsent[str] = None
     """Name of the rule, if a rule made the change."""
     model: OrAbsent[str] = None
@@ -157,7 +157,7 @@ class Attempt(Message):
 
 
 class Optimized(Message):
-    """Measurements of a program that a rule or a model made faster."""
+    """Measurements of a program that a model made faster."""
 
     cpu_ms_before: Milliseconds
     """CPU time before: median of the runs."""

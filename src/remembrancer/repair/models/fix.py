@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from statistics import median
 
 from ...models import ModelMessage, Slot
 from ...protocol import limits
 from ...protocol.execution import ExecutionError, Guard, Optimized, Strategy
 from ...sandbox.port import SandboxRun
-from ..outcomes import is_same, measure, outcome_of, why_unmeasurable
+from ..outcomes import ms, outcome_of
 from .job import SLOTS, GuardReport, ModelProposal, RepairJob, prints_constant
 from .prompts import GUARD_REASONS, RejectedProgram, failure_text
 
@@ -38,6 +39,7 @@ UNFIXABLE_ERRORS = frozenset(
     }
 )
 TEMPERATURES = (0.0, 0.5)  # of the first and of later requests to a slot
+CPU_RATIO_MAX = 0.9  # CPU time of a faster program, relative to the original
 _CALLS_PER_RACER = 2  # calls of one request in a race, retries included
 
 
@@ -286,3 +288,79 @@ def _prove(
     if prints_constant(candidate.run, candidate.report.constants):
         return None, "hard_codes"
     return measure(job, code, candidate.code, run) if purpose == "optimize" else (None, None)
+
+
+# --- Comparison of a changed program with the original --------------------------------------------
+
+
+def is_same(one: SandboxRun, other: SandboxRun) -> bool:
+    """Return True if both runs succeeded with the same output, result and files."""
+    return outcome_of(one)[0] == outcome_of(other)[0] == "ok" and _effects(one) == _effects(other)
+
+
+def _effects(run: SandboxRun) -> tuple[object, ...]:
+    return run.stdout, run.stderr, run.result, sorted(run.files)
+
+
+def why_incomparable(job: RepairJob, code: str, run: SandboxRun) -> str | None:
+    """Return why no change of this program can be proven equal, or None if one can.
+
+    Runs the program once more.
+    """
+    if (
+        run.stdout_truncated
+        or run.stderr_truncated
+        or run.result_truncated
+        or run.left_out
+        or run.not_named
+    ):
+        return "its output or files exceed a limit and cannot be compared"
+    rerun = job.run(code)
+    if rerun is None:
+        return job.stop_reason
+    return None if is_same(run, rerun) else "its output differs from run to run"
+
+
+def why_unmeasurable(run: SandboxRun) -> str | None:
+    """Return why no shorter time of this program can be measured, or None if one can."""
+    if run.cpu_ms >= limits.OPTIMIZE_CPU_MS_MIN:
+        return None
+    return (
+        f"it takes less than {limits.OPTIMIZE_CPU_MS_MIN} ms of CPU time, "
+        "which is too short to measure"
+    )
+
+
+def measure(
+    job: RepairJob, code: str, new_code: str, expected: SandboxRun
+) -> tuple[Optimized | None, Guard | None]:
+    """Run both programs alternately until it is clear which is faster.
+
+    Return the figures, or the guard that rejects the change, or neither if the time is up.
+    """
+    before: list[float] = []
+    after: list[float] = []
+    wins = 0
+    for _ in range(limits.OPTIMIZE_PAIRS):
+        old = job.run(code)
+        new = None if old is None else job.run(new_code)
+        if old is None or new is None:
+            return None, None
+        if not is_same(old, expected) or not is_same(new, expected):
+            return None, "unequal"
+        before.append(old.cpu_ms)
+        after.append(new.cpu_ms)
+        wins += new.cpu_ms <= CPU_RATIO_MAX * old.cpu_ms
+        if (
+            wins >= limits.OPTIMIZE_PAIRS_WON_MIN
+            or len(before) - wins > limits.OPTIMIZE_PAIRS - limits.OPTIMIZE_PAIRS_WON_MIN
+        ):
+            break
+    if wins < limits.OPTIMIZE_PAIRS_WON_MIN:
+        return None, "not_faster"
+    return Optimized(
+        cpu_ms_before=ms(median(before)),
+        cpu_ms_after=ms(median(after)),
+        pairs=len(before),
+        pairs_won=wins,
+    ), None
