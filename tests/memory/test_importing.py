@@ -29,28 +29,6 @@ BEANS = {
     "topic": "plants",
     "occurred_at": "2025-10-12T18:20:00+02:00",
 }
-KEEPERS = {
-    "sample_id": "keepers",
-    "conversation": {
-        "speaker_a": "Nell",
-        "speaker_b": "Osip",
-        "session_1_date_time": "9:05 am on 3 June, 2021",
-        "session_1": [
-            {"speaker": "Nell", "dia_id": "D1:1", "text": "The lamp is lit at dusk."},
-            {
-                "speaker": "Osip",
-                "dia_id": "D1:2",
-                "text": "And the fog horn?",
-                "blip_caption": "a red horn on a rock",
-            },
-            {"speaker": "Nell", "dia_id": "D1:3", "text": "Only below two miles of sight."},
-        ],
-        "session_10_date_time": "12:30 pm on 15 July, 2021",
-        "session_10": [{"speaker": "Osip", "dia_id": "D10:1", "text": "The supply boat came."}],
-        "session_2_date_time": "11:59 pm on 4 June, 2021",
-        "session_2": [],
-    },
-}
 
 
 def refused(imports: Imports, content: str | bytes) -> str:
@@ -243,85 +221,6 @@ def test_missing_files_and_folders_are_refused(imports: Imports, folder: Path) -
     ):
         with pytest.raises(ImportRefused, match=why):
             importing.read(imports.context, imports.memory.caller, path)
-
-
-class TestConversations:
-    def test_two_consecutive_messages_of_a_session_are_one_event(self, imports: Imports) -> None:
-        assert imports.imported(json.dumps([KEEPERS]), user_id=None) == ImportResult(
-            stored=3, duplicates=0
-        )
-
-        june, july = 1_622_711_100_000, 1_626_352_200_000
-        assert imports.turns() == [
-            (
-                "keepers",
-                "session_1",
-                None,
-                "Nell: The lamp is lit at dusk.",
-                "Osip: And the fog horn? [image: a red horn on a rock]",
-                june,
-            ),
-            ("keepers", "session_1", None, "Nell: Only below two miles of sight.", "", june + 2),
-            ("keepers", "session_10", None, "Osip: The supply boat came.", "", july),
-        ]
-
-    @pytest.mark.parametrize(
-        "content",
-        [
-            json.dumps(KEEPERS),
-            json.dumps(KEEPERS, indent=1),
-            "\ufeff" + json.dumps([KEEPERS], indent=2),
-        ],
-    )
-    def test_object_or_list_with_any_whitespace_is_recognized_as_duplicate(
-        self, imports: Imports, content: str
-    ) -> None:
-        imports.imported(json.dumps([KEEPERS]))
-
-        assert imports.imported(content) == ImportResult(stored=0, duplicates=3)
-
-    def test_sessions_of_several_conversations_are_separate(self, imports: Imports) -> None:
-        imports.imported(json.dumps([KEEPERS, {**KEEPERS, "sample_id": "others"}]))
-
-        assert {stored[:2] for stored in imports.turns()} == {
-            ("ada", f"{name}/session_{n}") for name in ("keepers", "others") for n in (1, 10)
-        }
-
-    def test_unnamed_conversations_are_identified_by_their_messages(self, imports: Imports) -> None:
-        text = json.loads(json.dumps(KEEPERS["conversation"]))
-        imports.imported(json.dumps({"conversation": text}))
-        text["session_1"][0]["text"] = "The lamp is out."
-
-        assert imports.imported(json.dumps({"conversation": text})) == ImportResult(
-            stored=1, duplicates=2
-        )
-
-    @pytest.mark.parametrize(
-        ("change", "why"),
-        [
-            ({"session_1_date_time": "yesterday"}, "session_1_date_time: time data 'yesterday' do"),
-            ({"session_1_date_time": None}, "session_1_date_time: time data 'None'"),
-            ({"session_1": [{"speaker": "Nell"}]}, "session_1: 0.text: Field required"),
-            ({"session_10": [{"speaker": "Nell", "text": 7}]}, "session_10: 0.text: Input should"),
-            ({"session_1": "Nell"}, "session_1: Input should be a valid list"),
-        ],
-    )
-    def test_error_names_the_invalid_field_and_nothing_is_stored(
-        self, imports: Imports, change: dict[str, Any], why: str
-    ) -> None:
-        conversation = {**KEEPERS["conversation"], **change}  # type: ignore[dict-item]
-
-        error_message = refused(imports, json.dumps({**KEEPERS, "conversation": conversation}))
-
-        assert f"conversation 1, {why}" in error_message
-
-    @pytest.mark.parametrize("conversation", [{}, [], None, "text", {"session_x": []}])
-    def test_conversation_without_sessions_is_refused(
-        self, imports: Imports, conversation: Any
-    ) -> None:
-        assert "conversation 2: it has no session_1" in refused(
-            imports, json.dumps([KEEPERS, {"conversation": conversation}])
-        )
 
 
 class TestPermissions:

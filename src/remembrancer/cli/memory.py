@@ -99,7 +99,6 @@ def inspect_import(
                 source,
                 shape,
                 space=lambda own: options.user_id if options.user_id is not None else own,
-                is_alone=options.user_id is None,
                 skip_invalid=True,
                 progress=report,
             )

@@ -120,7 +120,6 @@ def read(
         source,
         chosen,
         space=space,
-        is_alone=user_id is None,
         skip_invalid=skip_invalid,
         progress=progress,
     )
@@ -132,7 +131,6 @@ def read(
             source,
             chosen,
             space,
-            is_alone=user_id is None,
             skip_invalid=skip_invalid,
         ),
     )
@@ -148,11 +146,10 @@ def _imported(
     shape: Shape,
     space: Callable[[str | None], str],
     *,
-    is_alone: bool,
     skip_invalid: bool,
 ) -> Iterator[Imported]:
     now_ms = context.clock()
-    for record in imported_records(source, shape, is_alone=is_alone, skip_invalid=skip_invalid):
+    for record in imported_records(source, shape, skip_invalid=skip_invalid):
         if isinstance(record, ShapeTurn):
             yield _imported_turn(record, space(record.user_id), now_ms, context.settings)
         elif isinstance(record, ShapeFact):

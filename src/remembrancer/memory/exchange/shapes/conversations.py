@@ -1,4 +1,4 @@
-"""Conversations of other products: exports of chats, transcripts of coding agents, message lists.
+"""Conversations: exports of chats, transcripts of coding agents, message lists, our own JSON lines.
 
 Where a company publishes no schema, the comment above a reader says where its shape was read.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
+from pydantic import ValidationError
+
 from .documents import Sample, SourceDocument, entries, numbered_messages, whole_objects
-from .json_stream import json_lines
+from .json_stream import json_lines, raw_lines
 from .records import (
     BRANCH,
     MACHINE,
@@ -27,9 +30,13 @@ from .records import (
     DialoguePart,
     DialogueSession,
     Entry,
+    ImportLine,
     InvalidRecord,
     Record,
+    ShapeTurn,
     content_texts,
+    describe,
+    digest,
     each,
     objects,
     readable_topic,
@@ -538,3 +545,44 @@ def _openai_message(entry: Entry) -> Iterator[DialoguePart]:
         key = text_of(message, "id") or place.rpartition(" ")[2]  # its number within the session
         at = message.get("created_at", message.get("timestamp"))
         yield DialogueMessage(place=place, role=str(role), text=text, id=key, at=at)
+
+
+# --- Our own JSON lines of events ----------------------------------------------------------------
+
+
+def is_events(sample: Sample) -> bool:
+    """Return True for lines with query and response."""
+    return sample.layout in ("lines", "object") and any(
+        "query" in item and "response" in item for item in sample.items
+    )
+
+
+def read_events(document: SourceDocument) -> Iterator[Record]:
+    """Yield one turn per line."""
+    with document.opened() as stream:
+        for number, raw in raw_lines(stream, document.place):
+            place = f"{document.place}, line {number}"
+            try:
+                line = ImportLine.model_validate_json(raw)
+            except ValidationError as error:
+                yield InvalidRecord(place=place, detail=describe(error))
+                continue
+            occurred = "" if line.occurred_at is None else _milliseconds(line.occurred_at)
+            yield ShapeTurn(
+                place=place,
+                query=line.query,
+                response=line.response,
+                origin=line.id
+                or digest(line.session_id, line.query, line.response, line.topic or "", occurred),
+                session_id=line.session_id,
+                user_id=line.user_id,
+                topic=line.topic,
+                occurred_at=line.occurred_at,
+                metadata=line.metadata,
+                source=line.source or "import",
+                has_given_id=bool(line.id),
+            )
+
+
+def _milliseconds(when: datetime) -> str:
+    return str(round(when.timestamp() * 1000))

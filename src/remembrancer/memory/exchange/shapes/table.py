@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from . import conversations, markdown, memories, native
+from . import conversations, markdown, memories
 from .documents import Sample, Source, SourceDocument
 from .records import ImportRefused, InvalidRecord, LeftOutRecord, Record, one_line
 
@@ -101,18 +101,11 @@ SHAPES = (
         memories.read_graphiti,
     ),
     Shape(
-        "locomo",
-        "LoCoMo: conversations",
-        r"\.json",
-        native.matches_locomo,
-        partial(native.read_locomo, is_alone=True),
-    ),
-    Shape(
         "events",
         "Remembrancer: events as JSON lines",
         r"\.(jsonl|ndjson)",
-        native.matches_events,
-        native.read_events,
+        conversations.is_events,
+        conversations.read_events,
     ),
     Shape(
         "openai-messages",
@@ -249,18 +242,14 @@ def _matches(shape: Shape, document: SourceDocument, sample: Sample) -> bool:
     return shape.matches(sample)
 
 
-def records(source: Source, shape: Shape, *, is_alone: bool = True) -> Iterator[Record]:
-    """Yield the records of a source, in order. Raises ImportRefused where it cannot be read on.
-
-    `is_alone`: the file's own users are used (LoCoMo: each conversation has a space of its own).
-    """
-    read = partial(native.read_locomo, is_alone=is_alone) if shape.name == "locomo" else shape.read
+def records(source: Source, shape: Shape) -> Iterator[Record]:
+    """Yield the records of a source, in order. Raises ImportRefused where it cannot be read on."""
     with source.documents() as documents:
         yield from source.ignored
         if source.kind == "file":
-            yield from _of_bank(shape, documents, read)(documents[0])
+            yield from _reader(shape, documents)(documents[0])
             return
-        read = _of_bank(shape, documents, read)
+        read = _reader(shape, documents)
         for document in documents:
             if not _has_name(document, shape):
                 yield LeftOutRecord(place=document.place, reason=OTHER_FILE)
@@ -274,14 +263,12 @@ def records(source: Source, shape: Shape, *, is_alone: bool = True) -> Iterator[
                 yield InvalidRecord(place=document.place, detail=_without_place(error, document))
 
 
-def _of_bank(
-    shape: Shape,
-    documents: list[SourceDocument],
-    read: Callable[[SourceDocument], Iterator[Record]],
+def _reader(
+    shape: Shape, documents: list[SourceDocument]
 ) -> Callable[[SourceDocument], Iterator[Record]]:
     """Return the reader of a shape, with the bank of Hindsight's archive."""
     if shape.name != "hindsight":
-        return read
+        return shape.read
     manifest = next((one for one in documents if one.base == "manifest.json"), None)
     return partial(memories.read_hindsight, bank=memories.bank_of(manifest) if manifest else None)
 
