@@ -18,7 +18,7 @@ from console.fact_pages import (
 )
 from console.reader import Reader, words_of
 
-from remembrancer.memory.facts.listing import TIMELINE_MAX
+from remembrancer.memory.facts.life import TIMELINE_MAX
 from remembrancer.protocol.text import rfc3339
 from remembrancer.testing import FrozenClock
 

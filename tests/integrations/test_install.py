@@ -21,9 +21,16 @@ from service import new_key
 from remembrancer.cli.install import plan
 from remembrancer.context import Context
 from remembrancer.install.agents import AGENTS, plan_changes
-from remembrancer.install.file_changes import Change, ConfigUnreadable, FileChanged, write
+from remembrancer.install.config_files import (
+    Change,
+    ConfigUnreadable,
+    FileChanged,
+    InstallOptions,
+    folder,
+    hook_command,
+    write,
+)
 from remembrancer.install.json_text import EditableJson
-from remembrancer.install.options import InstallOptions, folder, hook_command
 from remembrancer.settings import SettingInvalid
 
 URL = "http://127.0.0.1:8460"

@@ -27,12 +27,11 @@ from remembrancer.memory.exchange.records import EXPORTED, MANIFEST, MEMBERS, NO
 from remembrancer.memory.exchange.restore import Progress, restore
 from remembrancer.memory.exchange.shapes import zips
 from remembrancer.memory.history.endings import change_event
-from remembrancer.memory.write.events import event_detail
+from remembrancer.memory.write.turns import event_detail
 from remembrancer.protocol.cubes import CubeCreate
 from remembrancer.protocol.memory import EventChange
 from remembrancer.store import open_store
-from remembrancer.store.transfer.catalog import OF_ONE_STORE, SQL
-from remembrancer.store.transfer.digest import store_digest
+from remembrancer.store.transfer.catalog import OF_ONE_STORE, SQL, store_digest
 
 # Columns of the exported tables. Each is in a record, or derived, or of one store. A migration that
 # adds one decides which, and adds it here.

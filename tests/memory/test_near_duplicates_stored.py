@@ -9,7 +9,7 @@ from memory.asking import Concepts, Memory, opened
 
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.maintenance import Maintenance
-from remembrancer.memory.write.events import event_detail
+from remembrancer.memory.write.turns import event_detail
 
 RETRY = "Check the queue of the ferry office and report how many bookings wait."
 OTHER = "Where is the ferry office with the bookings?"

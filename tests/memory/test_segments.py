@@ -20,7 +20,7 @@ from waiting import wait_until
 import remembrancer
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.memory.facts.edit import add_fact, remove_fact
+from remembrancer.memory.facts.life import add_fact, remove_fact
 from remembrancer.memory.history.forget import erase_event, forget
 from remembrancer.memory.maintenance import Maintenance, check_segments, write_segments
 from remembrancer.memory.spaces import ROWS_AT_ONCE, SQL, space_view

@@ -10,15 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis.strategies import builds, frozensets, integers, lists, none, sampled_from
 
-from remembrancer.permissions.rules import (
-    Grant,
-    allows,
-    anchor,
-    anchors,
-    covers,
-    examples,
-    wider,
-)
+from remembrancer.permissions.grants import Grant, allows, anchor, anchors, covers, examples, wider
 from remembrancer.protocol.permissions import ACTIONS, normal_path, normal_scope
 
 PLAIN = sampled_from(

@@ -18,6 +18,7 @@ from remembrancer.memory.remember import remember
 from remembrancer.permissions.audit import verify
 from remembrancer.protocol.memory import Turn
 from remembrancer.store import Store, Transaction, open_store
+from remembrancer.store.transfer.catalog import store_digest
 from remembrancer.store.transfer.copy import (
     CopyRefused,
     CopyUnfinished,
@@ -25,7 +26,6 @@ from remembrancer.store.transfer.copy import (
     finish,
     refuse_unfinished,
 )
-from remembrancer.store.transfer.digest import store_digest
 
 PLACE = "where the source is"
 AUDIT_ENTRIES = 7  # three about permissions, four about a team

@@ -346,7 +346,7 @@ def install(
         remove: Remove the configuration.
         yes: Write without confirmation.
     """
-    from ..install.leftovers import Leftovers
+    from ..install.config_files import Leftovers
     from .install import install, leftovers, plan, question
 
     changes, diff = plan(agent, scope, url, remove=remove, tools=tools or "memory")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ..install.file_changes import Change, diff, text_of, write
+from ..install.config_files import Change, diff, text_of, write
 from ..install.systemd import (
     SYSTEM_DATA,
     UNIT,

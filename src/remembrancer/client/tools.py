@@ -37,7 +37,7 @@ from ..protocol.summaries import StartPack, StartQuery
 from ..protocol.text import beginning
 from .api import AsyncClient, Client
 from .api_request import ApiRequest, request_of
-from .runtime.prompts import recalled_text
+from .runtime.session import recalled_text
 
 # --- The JSON Schema of the arguments of a tool, made from the model of its request ----------
 

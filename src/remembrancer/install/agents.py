@@ -10,24 +10,24 @@ from typing import Any
 
 from .codex_trust import trust_keys
 from .config_files import (
-    json_change,
-    member_change,
-    part_change,
-    put_member,
-    require_object,
-)
-from .file_changes import Change, ConfigUnreadable, text_of
-from .json_text import EditableJson
-from .mcp_hosts import HOSTS
-from .options import (
     NAME,
     PROGRAM,
+    Change,
+    ConfigUnreadable,
     InstallOptions,
     folder,
     headers_command,
     hook_command,
+    json_change,
     mcp_command,
+    member_change,
+    part_change,
+    put_member,
+    require_object,
+    text_of,
 )
+from .json_text import EditableJson
+from .mcp_hosts import HOSTS
 from .toml_text import toml_change
 
 _TOOLS = {

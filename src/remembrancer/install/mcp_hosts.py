@@ -10,9 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .config_files import member_change
-from .file_changes import Change, ScopeUnsupported
-from .options import NAME, InstallOptions, mcp_command
+from .config_files import NAME, Change, InstallOptions, ScopeUnsupported, mcp_command, member_change
 from .yaml_text import yaml_change
 
 GOOSE_TIMEOUT_S = 300

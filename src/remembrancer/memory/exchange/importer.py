@@ -23,8 +23,8 @@ from ...search import EntryMaker, EventText, IndexEntry
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
 from ...store import Transaction
-from ..facts.write import SQL as FACTS
-from ..facts.write import NewFact, store_fact
+from ..facts.life import SQL as FACTS
+from ..facts.life import NewFact, store_fact
 from ..intake import Intake
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of

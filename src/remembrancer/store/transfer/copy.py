@@ -16,8 +16,7 @@ from functools import partial
 from ..engine import Row, Store, StoreUnavailable, Transaction
 from ..locations import engine_of, place_of, schema_at
 from ..schema import migrations
-from .catalog import SQL, Key, Table, quote, tables
-from .digest import Advance, TableDigest, table_digest
+from .catalog import SQL, Advance, Key, Table, TableDigest, quote, table_digest, tables
 
 ROWS_A_WRITE = 100  # over a network, the number of statements dominates
 _MARK = "copied_from"
