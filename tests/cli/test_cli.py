@@ -167,7 +167,7 @@ def test_invalid_setting_is_a_usage_error_and_named(cli: Cli) -> None:
     "words",
     [
         "keys list", "accounts list", "export x.zip", "backup x",
-        "audit verify", "receipts keys", "cubes list", "teams list",
+        "audit verify", "receipts keys", "cubes list",
     ],
 )  # fmt: skip
 def test_command_without_a_store_is_refused_and_creates_none(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from architecture.tree import ROOT
 
-from remembrancer.memory.duties import SessionCounts, owed_errors, owed_reminders
+from remembrancer.memory.duties import SessionCounts, check_duties
 from remembrancer.protocol.seal import render
 
 GOOD = SessionCounts(step=4, remembered_step=4, last_seal=render(4))
@@ -27,11 +27,11 @@ OWING = {
 
 
 def owed(standing: SessionCounts) -> dict[str, tuple[str, str]]:
-    """Return the field and the text of everything that is due, by its word."""
-    errors, reminders = owed_errors(standing), owed_reminders(standing)
-    return {word: ("duty_error", text) for word, text in errors.items()} | {
-        word: ("reminders", text) for word, text in reminders.items()
-    }
+    """Return the field and the text of the one thing that is due, by its word."""
+    report = check_duties(standing)
+    texts = [("duty_error", report.duty_error)] if report.duty_error else []
+    texts += [("reminders", text) for text in report.reminders]
+    return dict(zip(filter(None, report.words.split(",")), texts, strict=True))
 
 
 def test_each_case_applies_only_to_its_own_state() -> None:

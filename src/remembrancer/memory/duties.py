@@ -70,26 +70,7 @@ class SessionCounts:
         return read_seal(lines[-1].strip()) if self.step else None
 
 
-def owed_errors(s: SessionCounts) -> dict[str, str]:
-    """Return what blocks good standing: what the answer says, by a word for the records."""
-    owed = {}
-    expected = f"The seal should have been `{render(s.step, s.seal_name)}`."
-    # Hooks and tools search; whether they also remember shows in the session's first turn.
-    if s.remembered_step < s.step and (s.seals or s.turns):
-        owed["turn_not_remembered"] = (
-            f"No turn was remembered since step {s.remembered_step + 1}. Send it now with "
-            "POST /api/v7/remember. For searches that are not turns, send interact: false."
-        )
-    if s.seal is not None and s.seal.name != s.seal_name:
-        owed["seal_name"] = (
-            f"The last reply was sealed with the name of another service. {expected}"
-        )
-    elif s.seal is not None and s.seal.step != s.step:
-        owed["seal_step"] = f"The last reply was sealed with the wrong step. {expected}"
-    return owed
-
-
-def owed_reminders(s: SessionCounts) -> dict[str, str]:
+def _reminders(s: SessionCounts) -> dict[str, str]:
     """Return what is due without blocking: what the answer says, by a word for the records."""
     owed = {}
     seal, has_seal = render(s.step, s.seal_name), bool((s.last_seal or "").strip())
@@ -118,13 +99,13 @@ def owed_reminders(s: SessionCounts) -> dict[str, str]:
             "fields with the next remember if something learned changes later answers, else duty "
             '"cube_nothing" with a duty_reason.'
         )
-    if is_l1_due(s.turns_without_l1):
+    if s.turns_without_l1 >= L1_TURNS:
         owed["l1_due"] = (
             f"An L1 is due: {s.turns_without_l1} turns are not summarised. Send "
             "l1_summary with the next remember: what was done, what was decided, the outcome, "
             "in 5-8 % of the length of the turns."
         )
-    if is_l2_due(s.l1_count, s.l1_mapped):
+    if s.l1_count - s.l1_mapped >= L2_SUMMARIES:
         owed["l2_due"] = (
             f"An L2 is due: {s.l1_count - s.l1_mapped} L1s are not in the map. Send l2_map with "
             "the next remember: headlines over the map and the L1s in l2_source, in about 5 % of "
@@ -145,7 +126,20 @@ class DutyReport(NamedTuple):
 
 def check_duties(counts: SessionCounts) -> DutyReport:
     """Return what a session owes. Duties never withhold hits; they are reported beside them."""
-    errors, reminders = owed_errors(counts), owed_reminders(counts)
+    errors, reminders, seal = {}, _reminders(counts), counts.seal
+    expected = f"The seal should have been `{render(counts.step, counts.seal_name)}`."
+    # Hooks and tools search; whether they also remember shows in the session's first turn.
+    if counts.remembered_step < counts.step and (counts.seals or counts.turns):
+        errors["turn_not_remembered"] = (
+            f"No turn was remembered since step {counts.remembered_step + 1}. Send it now with "
+            "POST /api/v7/remember. For searches that are not turns, send interact: false."
+        )
+    if seal is not None and seal.name != counts.seal_name:
+        errors["seal_name"] = (
+            f"The last reply was sealed with the name of another service. {expected}"
+        )
+    elif seal is not None and seal.step != counts.step:
+        errors["seal_step"] = f"The last reply was sealed with the wrong step. {expected}"
     words = [*errors, *reminders]
     if counts.step > 0 and not counts.seals and not (counts.last_seal or "").strip():
         words.append("sealless")
