@@ -545,7 +545,7 @@ class Operations:
         files.DownloadQuery,
         media_type="*/*",
         needs_key=False,
-        has_ranges=True,
+        has_etag=True,
         errors=(Unauthorized,),
     )
     """Download a file.
