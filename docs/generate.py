@@ -28,7 +28,7 @@ import typer
 
 from remembrancer.cli.app import app
 from remembrancer.client import Client, ServiceError, adapters
-from remembrancer.memory.exchange.records import MEMBERS, NOT_EXPORTED, Manifest
+from remembrancer.memory.exchange.records import MEMBERS, Manifest
 from remembrancer.protocol import errors, limits
 from remembrancer.protocol.described import field_descriptions
 from remembrancer.protocol.lines import FAULTS, WARNINGS
@@ -284,7 +284,8 @@ def _field_type(schema: Schema) -> str:
 
 def tables_not_exported() -> str:
     """Return the tables that no export holds, with the reason."""
-    return table(("table", "reason"), [(f"`{name}`", why) for name, why in NOT_EXPORTED.items()])
+    rows = [(f"`{name}`", why) for name, why in NOTES["not_exported"].items()]
+    return table(("table", "reason"), rows)
 
 
 # --- Pages ------------------------------------------------------------------------------------
