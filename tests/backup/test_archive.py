@@ -37,7 +37,7 @@ from remembrancer.memory.exchange.restore import no_progress
 from remembrancer.server.app import make_app
 from remembrancer.settings import SettingInvalid, Settings
 from remembrancer.store import DataFolderBusy, open_store
-from remembrancer.store.transfer.catalog import TableDigest, store_digest
+from remembrancer.store.transfer.copy import TableDigest, store_digest
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 WEEK = timedelta(days=7)

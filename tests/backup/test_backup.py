@@ -42,7 +42,7 @@ from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 from remembrancer.store import DataFolderBusy, open_store
 from remembrancer.store.locations import hold
-from remembrancer.store.transfer.catalog import TableDigest, store_digest
+from remembrancer.store.transfer.copy import TableDigest, store_digest
 
 
 @contextmanager

@@ -225,7 +225,7 @@ def test_internal_error_is_one_line_with_its_location(cli: Cli, context: Context
 
     assert process.returncode == 1
     assert re.search(
-        r"internal error: SQLError: .*keys.*\(store/sqlite/connection.py, line \d+\)",
+        r"internal error: SQLError: .*keys.*\(store/sqlite/store.py, line \d+\)",
         one_line(process),
     )
 

@@ -21,7 +21,7 @@ from remembrancer.cli import store as cli_store
 from remembrancer.settings import Settings
 from remembrancer.store import open_store
 from remembrancer.store.locations import hold
-from remembrancer.store.transfer.catalog import store_digest
+from remembrancer.store.transfer.copy import store_digest
 
 
 @pytest.fixture(params=ENGINES)

@@ -33,7 +33,7 @@ from remembrancer.memory.write.turns import event_detail
 from remembrancer.protocol.cubes import CubeCreate
 from remembrancer.protocol.memory import EventChange
 from remembrancer.store import open_store
-from remembrancer.store.transfer.catalog import OF_ONE_STORE, SQL, store_digest
+from remembrancer.store.transfer.copy import OF_ONE_STORE, SQL, store_digest
 
 # Tables of the schema and the member that holds their rows.
 EXPORTED = {

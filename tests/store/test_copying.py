@@ -18,13 +18,13 @@ from remembrancer.memory.remember import remember
 from remembrancer.permissions.audit import verify
 from remembrancer.protocol.memory import Turn
 from remembrancer.store import Store, Transaction, open_store
-from remembrancer.store.transfer.catalog import store_digest
 from remembrancer.store.transfer.copy import (
     CopyRefused,
     CopyUnfinished,
     copy,
     finish,
     refuse_unfinished,
+    store_digest,
 )
 
 PLACE = "where the source is"

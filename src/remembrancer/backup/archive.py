@@ -19,7 +19,7 @@ from ..files.blobs import open_blobs
 from ..settings import SettingInvalid, Settings, settings_file
 from ..store.durable import flush_path, private, private_folder
 from ..store.locations import engine_of, hold, schema_at
-from ..store.sqlite.connection import ChangeWatch, copy_file, reading
+from ..store.sqlite.store import ChangeWatch, copy_file, reading
 from ..store.transfer.copy import CopyRefused, Progress
 from .backup import (
     BLOBS,

@@ -26,7 +26,7 @@ from ..store import DataFolderBusy, Pool, Store, StoreUnavailable, Transaction, 
 from ..store.durable import flush_path, private, private_folder
 from ..store.locations import engine_of, hold, place_of, schema_at
 from ..store.schema import migrations
-from ..store.sqlite.connection import (
+from ..store.sqlite.store import (
     copy_file,
     editing,
     reading,
@@ -35,7 +35,7 @@ from ..store.sqlite.connection import (
     schema_of,
 )
 from ..store.transfer import copy as copying
-from ..store.transfer.catalog import SQL, TableDigest, store_digest, table_digest, tables
+from ..store.transfer.copy import SQL, TableDigest, store_digest, table_digest, tables
 
 STORE, BLOBS, SETTINGS, MANIFEST = "store.sqlite3", "blobs", "remembrancer.toml", "manifest.json"
 LOCK = "server.lock"  # while a backup or an archive is written

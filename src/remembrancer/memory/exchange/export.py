@@ -18,8 +18,8 @@ from ...context import Caller, Records
 from ...files.blobs import open_blobs
 from ...protocol.errors import NotFound
 from ...store import Row, StoreUnavailable, Transaction, load_queries
-from ...store.transfer.catalog import FIRST_PAGE_ROWS, PAGE_ROWS_MAX, next_page_rows, pages
-from ...store.transfer.catalog import SQL as CATALOG
+from ...store.transfer.copy import FIRST_PAGE_ROWS, PAGE_ROWS_MAX, next_page_rows, pages
+from ...store.transfer.copy import SQL as CATALOG
 from ..facts.life import EXPIRED, KINDS
 from ..facts.life import SQL as FACTS
 from ..filters import passing
