@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from . import limits
 from .files import CreatedFile
-from .message import Body, Id, Message, OrAbsent, example
+from .message import Body, Id, Message, OrAbsent
 from .text import Telling
 
 Mode = Literal["fix", "optimize", "all"]
@@ -46,9 +46,10 @@ def _language(value: Any) -> Any:
 
 
 class Execution(Body):
-    """Body of `POST /api/execute/code`."""
+    r"""Body of `POST /api/execute/code`.
 
-    model_config = example({"code": "import math\nprint(math.tau)\nmath.pi"})
+    Example: {"code": "import math\nprint(math.tau)\nmath.pi"}
+    """
 
     code: Annotated[Telling, Field(max_length=limits.CODE_CHARACTERS_MAX)]
     """Python source."""
