@@ -43,7 +43,7 @@ STAGES = (
         READS,
         (
             "store.sqlite.store:SqliteStore.read",
-            "store.sqlite.connection:SqliteTransaction._execute",
+            "store.sqlite.store:SqliteTransaction._execute",
         ),
     ),
     Stage("query analysis", ("search.text.analysis:parse_query", "search.scoring:embedding_text")),

@@ -23,11 +23,11 @@ from pathlib import Path
 
 import psycopg
 
+from bench.linear import CounterRead, not_one_counter
 from bench.report import table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.settings import Settings
-from remembrancer.testing.linear import CounterRead, not_one_counter
 from remembrancer.testing.postgres import Postgres
 from remembrancer.testing.servers import Answer, Server
 

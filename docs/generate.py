@@ -28,8 +28,7 @@ import typer
 
 from remembrancer.cli.app import app
 from remembrancer.client import Client, ServiceError, adapters
-from remembrancer.cubes.packs import PackHeader, PackLesson, PackSignature
-from remembrancer.memory.exchange.records import MEMBERS, NOT_EXPORTED, Manifest
+from remembrancer.memory.exchange.records import MEMBERS, Manifest
 from remembrancer.protocol import errors, limits
 from remembrancer.protocol.described import field_descriptions
 from remembrancer.protocol.lines import FAULTS, WARNINGS
@@ -251,12 +250,6 @@ def export_records() -> str:
     return "\n\n".join(_member(name, model) for name, model in models.items())
 
 
-def pack_lines() -> str:
-    """Return a section for each line of a pack."""
-    lines = {"First line": PackHeader, "Lesson": PackLesson, "Last line": PackSignature}
-    return "\n\n".join(_member(name, model) for name, model in lines.items())
-
-
 def _member(name: str, model: Any) -> str:
     schema = model.model_json_schema()
     inner = schema.get("$defs", {})
@@ -291,7 +284,8 @@ def _field_type(schema: Schema) -> str:
 
 def tables_not_exported() -> str:
     """Return the tables that no export holds, with the reason."""
-    return table(("table", "reason"), [(f"`{name}`", why) for name, why in NOT_EXPORTED.items()])
+    rows = [(f"`{name}`", why) for name, why in NOTES["not_exported"].items()]
+    return table(("table", "reason"), rows)
 
 
 # --- Pages ------------------------------------------------------------------------------------
@@ -306,7 +300,6 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     },
     "cli.md": {"commands": commands},
     "export-format.md": {"records": export_records, "tables": tables_not_exported},
-    "pack-format.md": {"lines": pack_lines},
     "client.md": {
         "client": client_signature,
         "verbs": client_verbs,

@@ -16,7 +16,7 @@ from remembrancer.accounts import caller_for
 from remembrancer.context import Context
 from remembrancer.memory.exchange.export import export
 from remembrancer.memory.exchange.records import MANIFEST, MEMBERS
-from remembrancer.memory.facts.edit import add_fact, change_fact, remove_fact
+from remembrancer.memory.facts.life import add_fact, change_fact, remove_fact
 from remembrancer.protocol.facts import FactAdd, FactChange
 
 DRAFT = ("Which pier?", "Pier 4.", "Pier 3, since June.")  # a message, its answer, its revision

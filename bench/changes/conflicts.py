@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from remembrancer.accounts import keys
 from remembrancer.context import assemble
-from remembrancer.memory.facts.edit import add_fact
+from remembrancer.memory.facts.life import add_fact
 from remembrancer.memory.recall.recall import recall
 from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.search import MemoryQuery

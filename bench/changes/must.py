@@ -23,7 +23,7 @@ from typing import Any
 
 from bench.report import table
 from bench.service import FtsIndex, Service, service, without_change_rules
-from remembrancer.memory.facts.edit import add_fact
+from remembrancer.memory.facts.life import add_fact
 from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.search import MemoryAnswer
 

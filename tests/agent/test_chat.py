@@ -13,7 +13,7 @@ import pytest
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.chat import chat, finish, start_chat
+from remembrancer.agent.answers import chat, finish, start_chat
 from remembrancer.context import Caller, Context
 from remembrancer.memory.remember import remember
 from remembrancer.models import (
@@ -223,7 +223,7 @@ sys.modules["httpx2"] = None
 from pathlib import Path
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.chat import chat
+from remembrancer.agent.answers import chat
 from remembrancer.server import app
 from remembrancer.protocol.agent import Chat
 folder = Path(sys.argv[1])

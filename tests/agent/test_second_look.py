@@ -16,7 +16,7 @@ from remembrancer.context import Caller, Context
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.remember import remember
-from remembrancer.memory.write.events import write_event
+from remembrancer.memory.write.turns import write_event
 from remembrancer.protocol.agent import SecondLook
 from remembrancer.protocol.memory import EventWrite, Turn
 from remembrancer.protocol.search import MemoryQuery

@@ -22,8 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from remembrancer.context import Context, assemble
 from remembrancer.install.agents import plan_changes
-from remembrancer.install.file_changes import write
-from remembrancer.install.options import InstallOptions
+from remembrancer.install.config_files import InstallOptions, write
 from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 

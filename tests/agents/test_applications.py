@@ -16,8 +16,7 @@ from agents.conftest import RunningService, new_home, program
 from service import new_key
 
 from remembrancer.install.agents import plan_changes
-from remembrancer.install.file_changes import write
-from remembrancer.install.options import InstallOptions
+from remembrancer.install.config_files import InstallOptions, write
 
 pytestmark = pytest.mark.agents
 

@@ -11,8 +11,7 @@ from service import new_key
 
 from remembrancer.install.agents import plan_changes
 from remembrancer.install.codex_trust import untrusted_events
-from remembrancer.install.file_changes import write
-from remembrancer.install.options import InstallOptions
+from remembrancer.install.config_files import InstallOptions, write
 
 pytestmark = pytest.mark.agents
 

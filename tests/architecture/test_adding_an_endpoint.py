@@ -30,11 +30,12 @@ EDITS: Mapping[str, tuple[str, str]] = {
         '''    count_sessions = QueryOperation(
         "GET",
         "/api/v7/sessions/count",
-        "Count sessions",
         memory.SessionsQuery,
         memory.SessionCount,
     )
-    """Count the sessions of a user."""
+    """Count sessions.
+
+    Count the sessions of a user."""
 ''',
     ),
     "memory/history/browse.py": (

@@ -30,7 +30,7 @@ FOLDER = f"{CODE}/"
 RUNS = 5
 QUESTION = "When does the ferry leave?"
 # Test support, and the log filter that another test of this process may have installed.
-IGNORED = ("testing/", "server/logs.py")
+IGNORED = ("testing/", "server/run.py")
 RACES = {"FairThreads._wait"}  # called if the thread waited
 
 

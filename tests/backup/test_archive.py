@@ -31,13 +31,13 @@ from remembrancer.backup.archive import (
     segment_path,
     segments_of,
 )
-from remembrancer.backup.manifest import BackupDamaged
+from remembrancer.backup.backup import BackupDamaged
 from remembrancer.files.files import erase_file
 from remembrancer.memory.exchange.restore import no_progress
 from remembrancer.server.app import make_app
 from remembrancer.settings import SettingInvalid, Settings
 from remembrancer.store import DataFolderBusy, open_store
-from remembrancer.store.transfer.digest import TableDigest, store_digest
+from remembrancer.store.transfer.copy import TableDigest, store_digest
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 WEEK = timedelta(days=7)

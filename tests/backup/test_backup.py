@@ -25,9 +25,14 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.backup.manifest import BackupDamaged
-from remembrancer.backup.restore import RestoreRefused, restore_backup, verify
-from remembrancer.backup.write import BackupExists, write_backup
+from remembrancer.backup.backup import (
+    BackupDamaged,
+    BackupExists,
+    RestoreRefused,
+    restore_backup,
+    verify,
+    write_backup,
+)
 from remembrancer.context import Context, RestoreUnfinished, open_records
 from remembrancer.files.files import erase_file
 from remembrancer.memory.exchange.restore import no_progress
@@ -37,7 +42,7 @@ from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 from remembrancer.store import DataFolderBusy, open_store
 from remembrancer.store.locations import hold
-from remembrancer.store.transfer.digest import TableDigest, store_digest
+from remembrancer.store.transfer.copy import TableDigest, store_digest
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from engines import ENGINES, empty_store
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.backup.restore import restore_backup, verify
+from remembrancer.backup.backup import restore_backup, verify
 from remembrancer.context import Context, open_records
 from remembrancer.http.metrics import Metrics
 from remembrancer.memory.exchange.restore import no_progress

@@ -24,9 +24,13 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.backup.archive import Archiver, extract
-from remembrancer.backup.manifest import BackupDamaged, file_digest
-from remembrancer.backup.restore import restore_backup, verify
-from remembrancer.backup.write import write_backup
+from remembrancer.backup.backup import (
+    BackupDamaged,
+    file_digest,
+    restore_backup,
+    verify,
+    write_backup,
+)
 from remembrancer.memory.exchange.restore import no_progress
 from remembrancer.server.app import make_app
 from remembrancer.settings import Settings

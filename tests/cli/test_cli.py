@@ -97,7 +97,7 @@ def test_usage_error_exits_with_2_and_creates_nothing(cli: Cli, words: str) -> N
     "words",
     [
         "keys list", "accounts list", "export x.zip", "backup x",
-        "audit verify", "receipts keys", "cubes list", "teams list",
+        "audit verify", "receipts keys", "cubes list",
     ],
 )  # fmt: skip
 def test_command_without_a_store_is_refused_and_creates_none(
@@ -127,7 +127,7 @@ def test_internal_error_is_one_line_with_its_location(cli: Cli, context: Context
 
     assert process.returncode == 1
     assert re.search(
-        r"internal error: SQLError: .*keys.*\(store/sqlite/connection.py, line \d+\)",
+        r"internal error: SQLError: .*keys.*\(store/sqlite/store.py, line \d+\)",
         one_line(process),
     )
 

@@ -22,7 +22,7 @@ from remembrancer.context import Context
 from remembrancer.memory.exchange import restore as restoring
 from remembrancer.store import open_store
 from remembrancer.store.locations import hold
-from remembrancer.store.transfer.digest import store_digest
+from remembrancer.store.transfer.copy import store_digest
 
 TURNS = "".join(
     json.dumps({"id": f"t{n}", "query": f"What opens locker {n}?", "response": f"zx{n}qv"}) + "\n"

@@ -18,7 +18,7 @@ from rounds import rounds
 from remembrancer import testing
 from remembrancer.store import open_store
 from remembrancer.store.locations import hold
-from remembrancer.store.transfer.digest import store_digest
+from remembrancer.store.transfer.copy import store_digest
 
 
 @pytest.fixture(params=ENGINES)

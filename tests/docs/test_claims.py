@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from remembrancer.client.tools import schemas
-from remembrancer.memory.duties import RULES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "bench" / "results.md"])
@@ -84,13 +83,9 @@ def test_lines_of_our_own_code_are_those_of_the_code() -> None:
         assert int(said.replace(",", "")) == pytest.approx(lines, rel=LINES_TOLERANCE), path
 
 
-def test_tables_of_tools_and_duties_name_each_once() -> None:
+def test_table_of_tools_names_each_once() -> None:
     tools = (ROOT / "docs" / "guides" / "mcp.md").read_text("utf-8").partition("## Tools")[2]
-    duties = (ROOT / "docs" / "reference" / "duties.md").read_text("utf-8")
     rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", tools.partition("\n## ")[0], re.MULTILINE)
     named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
 
     assert sorted(named) == sorted(one["name"] for one in schemas("mcp"))
-    assert re.findall(r"^\| `(\w+)` \| `(?:duty_error|reminders)`", duties, re.MULTILINE) == [
-        rule.word for rule in RULES
-    ]

@@ -17,7 +17,7 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
 from remembrancer.http import openapi
-from remembrancer.memory.facts.edit import add_fact
+from remembrancer.memory.facts.life import add_fact
 from remembrancer.memory.remember import remember
 from remembrancer.permissions.grants import check, grant
 from remembrancer.permissions.teams import (

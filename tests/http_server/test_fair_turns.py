@@ -71,7 +71,7 @@ def client_of(app: Starlette) -> TestClient:
 def test_searches_of_accounts_take_turns(context: Context) -> None:
     """See specification.md#limit-fair."""
     work = Work()
-    operation = PlainOperation[Any]("GET", "/api/v7/work", "Work")
+    operation = PlainOperation[Any]("GET", "/api/v7/work")
     routes = (handles(operation, work, pool=ThreadPool.SEARCH),)
     with client_of(make_app(context, routes)) as client:
         flooder, other = (Http(client, context, new_key(context, name)) for name in ("ada", "bob"))

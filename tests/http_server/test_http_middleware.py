@@ -72,7 +72,6 @@ def test_unexpected_error_is_500_without_traceback_and_is_logged(
             PlainOperation[Any](
                 "GET",
                 "/break",
-                "Raise an unexpected error",
                 media_type="text/plain",
                 needs_key=False,
                 operation_id="break_down",

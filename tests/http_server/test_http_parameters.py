@@ -17,16 +17,17 @@ from remembrancer.http import openapi
 from remembrancer.http.bodies import parse_query
 from remembrancer.http.dispatch import Call, handles
 from remembrancer.protocol.errors import InvalidRequest
-from remembrancer.protocol.message import Id, Message, example
+from remembrancer.protocol.message import Id, Message
 from remembrancer.protocol.operation import QueryOperation
 from remembrancer.protocol.text import Moment, Text
 from remembrancer.server.app import make_app
 
 
 class Parameters(Message):
-    """One parameter of every type."""
+    """One parameter of every type.
 
-    model_config = example({"who": "ada & bo"})
+    Example: {"who": "ada & bo"}
+    """
 
     who: Annotated[Id, Field(description="Whose.")]
     about: Annotated[Text | None, Field(max_length=40, description="What about.")] = None
@@ -41,9 +42,7 @@ def ask_back(call: Call[Parameters]) -> Parameters:
     return call.input
 
 
-ASK_BACK = QueryOperation(
-    "GET", "/asked", "Echo the parameters", Parameters, Parameters, operation_id="ask_back"
-)
+ASK_BACK = QueryOperation("GET", "/asked", Parameters, Parameters, operation_id="ask_back")
 ENDPOINTS = (handles(ASK_BACK, ask_back),)
 
 

@@ -61,7 +61,7 @@ def work() -> Work:
 @pytest.fixture(params=[ThreadPool.WRITE, ThreadPool.SEARCH])
 def http(request: pytest.FixtureRequest, context: Context, work: Work) -> Iterator[Http]:
     """A client of an application whose only endpoint is that work, on the threads of a pool."""
-    operation = BodyOperation[EventWrite, Any]("POST", PATH, "Work", EventWrite)
+    operation = BodyOperation[EventWrite, Any]("POST", PATH, EventWrite)
     routes = (handles(operation, work, pool=request.param),)
     with TestClient(make_app(context, routes), base_url="http://127.0.0.1:8460") as client:
         yield Http(client, context, new_key(context))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from service import Http
 
-from remembrancer.server.logs import start_logging
+from remembrancer.server.run import start_logging
 
 KEY = "sk_" + "0123456789abcdef" * 4
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from remembrancer.install.options import headers_command
+from remembrancer.install.config_files import headers_command
 
 
 @pytest.fixture

@@ -15,9 +15,15 @@ from command import Cli
 
 from remembrancer.cli.install import plan
 from remembrancer.install.agents import AGENTS, plan_changes
-from remembrancer.install.file_changes import Change, ConfigUnreadable, FileChanged, write
+from remembrancer.install.config_files import (
+    Change,
+    ConfigUnreadable,
+    FileChanged,
+    InstallOptions,
+    folder,
+    write,
+)
 from remembrancer.install.json_text import EditableJson
-from remembrancer.install.options import InstallOptions, folder
 from remembrancer.settings import SettingInvalid
 
 URL = "http://127.0.0.1:8460"

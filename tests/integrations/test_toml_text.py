@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from remembrancer.install.file_changes import ConfigUnreadable, write
+from remembrancer.install.config_files import ConfigUnreadable, write
 from remembrancer.install.toml_text import toml_change
 
 NAMES = ("servers", "ours")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from remembrancer.install.file_changes import ConfigUnreadable, write
+from remembrancer.install.config_files import ConfigUnreadable, write
 from remembrancer.install.yaml_text import yaml_change
 
 NAMES = ("extensions", "ours")

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 
 from remembrancer.accounts import caller_for
 from remembrancer.client import Client
-from remembrancer.client.runtime.prompts import recalled_text
+from remembrancer.client.runtime.session import recalled_text
 from remembrancer.client.tools import (
     TOOLS,
     ToolArgumentsError,

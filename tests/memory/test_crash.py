@@ -16,7 +16,7 @@ from service import rows
 import remembrancer
 from remembrancer import testing
 from remembrancer.memory.exchange.importer import BATCH, read, store
-from remembrancer.memory.write.events import event_detail
+from remembrancer.memory.write.turns import event_detail
 from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.settings import Settings
 

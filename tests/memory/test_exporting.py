@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
+from architecture.tree import ROOT
 from engines import ENGINES, empty_store
 from exchange_files import DRAFT, exported, fill_all, members, records
 from filled import answers
@@ -20,17 +22,35 @@ from remembrancer.context import Context
 from remembrancer.cubes.proposals import create
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.export import FileErasedMeanwhile, export
-from remembrancer.memory.exchange.records import EXPORTED, MANIFEST, MEMBERS, NOT_EXPORTED
+from remembrancer.memory.exchange.records import MANIFEST, MEMBERS
 from remembrancer.memory.exchange.restore import Progress, restore
 from remembrancer.memory.exchange.shapes import zips
 from remembrancer.memory.history.endings import change_event
-from remembrancer.memory.write.events import event_detail
+from remembrancer.memory.write.turns import event_detail
 from remembrancer.protocol.cubes import CubeCreate
 from remembrancer.protocol.memory import EventChange
 from remembrancer.store import open_store
-from remembrancer.store.transfer.catalog import OF_ONE_STORE, SQL
-from remembrancer.store.transfer.digest import store_digest
+from remembrancer.store.transfer.copy import OF_ONE_STORE, SQL, store_digest
 
+# Tables of the schema and the member that holds their rows.
+EXPORTED = {
+    "spaces": "users.jsonl",
+    "sessions": "sessions.jsonl",
+    "events": "events.jsonl",
+    "looks": "events.jsonl",
+    "origins": "origins.jsonl",
+    "facts": "facts.jsonl",
+    "fact_sources": "facts.jsonl",
+    "summaries": "summaries.jsonl",
+    "maps": "maps.jsonl",
+    "prompts": "prompts.jsonl",
+    "memory_files": "memory_files.jsonl",
+    "cubes": "cubes.jsonl",
+    "ratings": "votes.jsonl",
+    "files": "files.jsonl",
+}
+# Tables that no export holds, with the reason; docs/reference/export-format.md lists them.
+NOT_EXPORTED = tomllib.loads((ROOT / "docs" / "generate.toml").read_text("utf-8"))["not_exported"]
 # Columns of the exported tables. Each is in a record, or derived, or of one store. A migration that
 # adds one decides which, and adds it here.
 COLUMNS = {

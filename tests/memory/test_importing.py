@@ -26,28 +26,6 @@ BEANS = {
     "topic": "plants",
     "occurred_at": "2025-10-12T18:20:00+02:00",
 }
-KEEPERS = {
-    "sample_id": "keepers",
-    "conversation": {
-        "speaker_a": "Nell",
-        "speaker_b": "Osip",
-        "session_1_date_time": "9:05 am on 3 June, 2021",
-        "session_1": [
-            {"speaker": "Nell", "dia_id": "D1:1", "text": "The lamp is lit at dusk."},
-            {
-                "speaker": "Osip",
-                "dia_id": "D1:2",
-                "text": "And the fog horn?",
-                "blip_caption": "a red horn on a rock",
-            },
-            {"speaker": "Nell", "dia_id": "D1:3", "text": "Only below two miles of sight."},
-        ],
-        "session_10_date_time": "12:30 pm on 15 July, 2021",
-        "session_10": [{"speaker": "Osip", "dia_id": "D10:1", "text": "The supply boat came."}],
-        "session_2_date_time": "11:59 pm on 4 June, 2021",
-        "session_2": [],
-    },
-}
 
 
 def refused(imports: Imports, content: str | bytes) -> str:
@@ -130,46 +108,6 @@ def test_error_names_the_invalid_line_and_nothing_is_stored(
     assert error_message.startswith(f", line {place}: ")
     assert why in error_message or (place == 1 and bad == "[" * 100_000)
     assert "\n" not in error_message
-
-
-class TestConversations:
-    def test_two_consecutive_messages_of_a_session_are_one_event(self, imports: Imports) -> None:
-        assert imports.imported(json.dumps([KEEPERS]), user_id=None) == ImportResult(
-            stored=3, duplicates=0
-        )
-
-        june, july = 1_622_711_100_000, 1_626_352_200_000
-        assert imports.turns() == [
-            (
-                "keepers",
-                "session_1",
-                None,
-                "Nell: The lamp is lit at dusk.",
-                "Osip: And the fog horn? [image: a red horn on a rock]",
-                june,
-            ),
-            ("keepers", "session_1", None, "Nell: Only below two miles of sight.", "", june + 2),
-            ("keepers", "session_10", None, "Osip: The supply boat came.", "", july),
-        ]
-
-    @pytest.mark.parametrize(
-        ("change", "why"),
-        [
-            ({"session_1_date_time": "yesterday"}, "session_1_date_time: time data 'yesterday' do"),
-            ({"session_1_date_time": None}, "session_1_date_time: time data 'None'"),
-            ({"session_1": [{"speaker": "Nell"}]}, "session_1: 0.text: Field required"),
-            ({"session_10": [{"speaker": "Nell", "text": 7}]}, "session_10: 0.text: Input should"),
-            ({"session_1": "Nell"}, "session_1: Input should be a valid list"),
-        ],
-    )
-    def test_error_names_the_invalid_field_and_nothing_is_stored(
-        self, imports: Imports, change: dict[str, Any], why: str
-    ) -> None:
-        conversation = {**KEEPERS["conversation"], **change}  # type: ignore[dict-item]
-
-        error_message = refused(imports, json.dumps({**KEEPERS, "conversation": conversation}))
-
-        assert f"conversation 1, {why}" in error_message
 
 
 class TestPermissions:

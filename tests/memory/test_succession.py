@@ -11,7 +11,7 @@ import pytest
 from memory.asking import Memory, memory_in
 
 from remembrancer.context import assemble
-from remembrancer.memory.facts.listing import list_facts
+from remembrancer.memory.facts.life import list_facts
 from remembrancer.protocol.facts import FactsQuery
 from remembrancer.settings import Settings
 

@@ -17,7 +17,7 @@ from remembrancer.accounts.teams import TeamUnknown, enter
 from remembrancer.context import Caller, Context
 from remembrancer.memory.exchange.export import export
 from remembrancer.memory.exchange.restore import restore
-from remembrancer.memory.facts.edit import add_fact
+from remembrancer.memory.facts.life import add_fact
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.remember import remember
 from remembrancer.permissions.teams import accept_invitation, create_team, invite_member

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis.strategies import builds, frozensets, integers, lists, none, sampled_from
 
-from remembrancer.permissions.rules import (
+from remembrancer.permissions.grants import (
     Grant,
     allows,
     covers,

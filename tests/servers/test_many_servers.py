@@ -18,9 +18,9 @@ from engines import server
 from servers.started import hammer, start, within
 from service import new_key
 
+from bench.linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
 from remembrancer.accounts import keys
 from remembrancer.context import Context
-from remembrancer.testing.linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
 from remembrancer.testing.servers import Answer, Server
 
 SERVERS = 3

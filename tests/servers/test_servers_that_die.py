@@ -16,7 +16,7 @@ from servers.started import start, within
 from service import new_key
 from waiting import wait_until
 
-from remembrancer.testing.linear import CounterRead, not_one_counter
+from bench.linear import CounterRead, not_one_counter
 from remembrancer.testing.postgres import Postgres
 from remembrancer.testing.servers import Answer, Server
 

@@ -22,12 +22,12 @@ import pytest
 from servers.test_servers_that_die import Load, lost
 from waiting import wait_until
 
+from bench.linear import not_one_counter
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.server.slots import SharedNumbers, Slot
 from remembrancer.settings import Settings
 from remembrancer.store.locations import hold
-from remembrancer.testing.linear import not_one_counter
 from remembrancer.testing.servers import Server
 
 WORKERS = 2

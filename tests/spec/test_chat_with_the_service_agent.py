@@ -17,8 +17,13 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.accounts import allow_outside_models
-from remembrancer.agent.answers import NO_MATCHES, NO_MODEL, OUTSIDE_NOT_ALLOWED, UNVERIFIED_NOTE
-from remembrancer.agent.chat import NO_ANSWER
+from remembrancer.agent.answers import (
+    NO_ANSWER,
+    NO_MATCHES,
+    NO_MODEL,
+    OUTSIDE_NOT_ALLOWED,
+    UNVERIFIED_NOTE,
+)
 from remembrancer.context import Context
 from remembrancer.protocol import limits
 from remembrancer.protocol.seal import read_seal

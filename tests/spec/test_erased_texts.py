@@ -18,7 +18,7 @@ from remembrancer.accounts import caller_for
 from remembrancer.context import Context
 from remembrancer.feedback import close_feedback
 from remembrancer.memory.exchange import importer
-from remembrancer.memory.facts import edit as facts
+from remembrancer.memory.facts import life as facts
 from remembrancer.memory.history import endings
 from remembrancer.store import Transaction
 

@@ -17,7 +17,7 @@ from service import Http
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.chat import ChatTurn, chat, finish, start_chat
+from remembrancer.agent.answers import ChatTurn, chat, finish, start_chat
 from remembrancer.context import Context
 from remembrancer.memory.exchange.importer import read, store
 from remembrancer.protocol.agent import Chat

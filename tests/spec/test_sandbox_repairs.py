@@ -7,7 +7,6 @@ from typing import Any
 from service import Http
 
 PATH = "/api/execute/code"
-SLOW = "def fib(n):\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\n\n\nprint(fib(30))\n"
 FENCED = "Here you are:\n\n```python\nprint('tide')\n```\n"
 
 
@@ -97,32 +96,6 @@ def test_optimize_does_not_repair_a_failing_program(http: Http) -> None:
 
     assert (answer["status"], len(answer["attempts"])) == ("failed", 1)
     assert answer["note"] == "Not optimized: the program fails."
-
-
-def test_optimize_makes_a_program_faster_without_a_model(http: Http) -> None:
-    """Rules make programs faster (specification.md#repair-optimize-by-rule)."""
-    answer = run_code(http, SLOW, mode="optimize")
-
-    assert (answer["status"], answer["fixed"], answer["stdout"]) == ("ok", False, "832040\n")
-    assert answer["code"] == f"import functools\n@functools.cache\n{SLOW}"
-    assert "+@functools.cache\n" in answer["diff"]
-    assert answer["optimized"]["cpu_ms_after"] < answer["optimized"]["cpu_ms_before"]
-    assert [(one["stage"], one.get("repair"), one["outcome"]) for one in answer["attempts"]] == [
-        ("run", None, "ok"),
-        ("optimize", "cache", "ok"),
-    ]
-    assert answer["note"] == (
-        "Optimized by rule: cache. Only rules were tried: no model is configured."
-    )
-
-
-def test_all_repairs_a_program_and_makes_it_faster_without_a_model(http: Http) -> None:
-    """Mode `all` repairs first (specification.md#repair-without-model)."""
-    answer = run_code(http, SLOW.replace("def fib(n):", "def fib(n)"), mode="all")
-
-    assert (answer["status"], answer["fixed"]) == ("fixed", True)
-    assert [one.get("repair") for one in answer["attempts"]] == [None, "colon", "cache"]
-    assert answer["optimized"]
 
 
 def test_files_come_from_the_final_run(http: Http) -> None:

@@ -10,16 +10,16 @@ from pathlib import Path
 import psycopg
 import pytest
 from engines import empty_store
+from named_queries import named_queries
 
 from remembrancer import testing
 from remembrancer.accounts import keys
 from remembrancer.context import Caller, Context
 from remembrancer.memory.recall.recall import recall
-from remembrancer.memory.write.events import event_detail, write_event
+from remembrancer.memory.write.turns import event_detail, write_event
 from remembrancer.protocol.memory import EventWrite
 from remembrancer.protocol.search import MemoryQuery
 from remembrancer.store import Store, Transaction, open_store
-from remembrancer.testing.queries import named_queries
 
 KEPT_BY_ACCOUNTS = (
     "metadata_values",

@@ -24,8 +24,8 @@ from remembrancer.store.transfer.copy import (
     copy,
     finish,
     refuse_unfinished,
+    store_digest,
 )
-from remembrancer.store.transfer.digest import store_digest
 
 PLACE = "where the source is"
 AUDIT_ENTRIES = 7  # three about permissions, four about a team

@@ -22,7 +22,7 @@ from service import Http, new_key
 from starlette.testclient import TestClient
 
 from remembrancer import testing
-from remembrancer.backup.write import write_backup
+from remembrancer.backup.backup import write_backup
 from remembrancer.memory.exchange.restore import no_progress
 from remembrancer.server.app import make_app
 from remembrancer.settings import Settings

@@ -12,7 +12,7 @@ from filled import fill
 
 from remembrancer import testing
 from remembrancer.store import open_store
-from remembrancer.store.transfer.digest import store_digest
+from remembrancer.store.transfer.copy import store_digest
 from remembrancer.testing.postgres import programs
 
 # Row-level security: a transaction of the whole store.

@@ -9,10 +9,10 @@ from pathlib import Path
 import psycopg
 import pytest
 from engines import empty_store
+from named_queries import named_queries, numbered
 
 from remembrancer.store import open_store
 from remembrancer.store.postgresql.pool import of_account
-from remembrancer.testing.queries import named_queries, numbered
 
 EXPLAINS_WITHOUT_VALUES = 160_000  # PostgreSQL 16: explain (generic_plan)
 FILLED = """

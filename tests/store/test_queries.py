@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from engines import ENGINES
+from named_queries import named_queries, numbered
 
 from remembrancer.store import Store
 from remembrancer.store.queries import NamedStatement
-from remembrancer.testing.queries import named_queries, numbered
 
 
 def test_every_engine_parses_every_named_query(store: Store, engine: str) -> None:

@@ -7,7 +7,7 @@ from service import new_key
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Context
 from remembrancer.memory.remember import remember
-from remembrancer.memory.write.events import write_batch
+from remembrancer.memory.write.turns import write_batch
 from remembrancer.protocol.memory import Turn, TurnBatch
 
 REQUESTS_MAX = 2  # of a turn: the second one commits it

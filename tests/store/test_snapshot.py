@@ -12,7 +12,7 @@ import pytest
 from account_rows import ADD, names
 
 from remembrancer.store import Store, StoreUnavailable, Transaction, open_store
-from remembrancer.store.sqlite.snapshot import copy_file
+from remembrancer.store.sqlite.store import copy_file
 
 PAIR = "insert into accounts (name, role, created_ms) values (:name, 'member', :now)"
 

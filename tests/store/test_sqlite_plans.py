@@ -9,10 +9,10 @@ from pathlib import Path
 
 import apsw
 import pytest
+from named_queries import named_queries
 
 from remembrancer.store import open_store
-from remembrancer.store.sqlite.connection import connect, open_reader, open_writer
-from remembrancer.testing.queries import named_queries
+from remembrancer.store.sqlite.store import connect, open_reader, open_writer
 
 # Tables that grow with every turn or search. `events as later` is read as `later`.
 GROWING = (

@@ -66,10 +66,10 @@ from .answers import (
     background_items,
     background_quotes,
     clean,
+    events_of,
     memory_data,
     quoted_answer,
 )
-from .chat import events_of
 
 # --- OpenAI-compatible completions with memory -----------------------------------------------
 # Matching events are inserted before the user's last message, all else is passed on to the model,

@@ -40,7 +40,7 @@ from ..memory.summaries.maps import (
     sentences,
     update_map,
 )
-from ..memory.write.events import raw_dialogue
+from ..memory.write.turns import raw_dialogue
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest
 from ..models.calls import usage_of
 from ..models.port import FAILURE_MESSAGES

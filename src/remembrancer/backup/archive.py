@@ -19,10 +19,9 @@ from ..files.blobs import open_blobs
 from ..settings import SettingInvalid, Settings, settings_file
 from ..store.durable import flush_path, private, private_folder
 from ..store.locations import engine_of, hold, schema_at
-from ..store.sqlite.snapshot import ChangeWatch, copy_file, reading
+from ..store.sqlite.store import ChangeWatch, copy_file, reading
 from ..store.transfer.copy import CopyRefused, Progress
-from . import contents
-from .manifest import (
+from .backup import (
     BLOBS,
     CHUNK_BYTES,
     LOCK,
@@ -32,12 +31,15 @@ from .manifest import (
     BackupFiles,
     BackupManifest,
     blob_path,
+    blobs_of,
+    copy_content,
     file_digest,
     files_in,
     require_known,
+    restore_backup,
+    seal,
+    write_file,
 )
-from .restore import restore_backup
-from .write import copy_content, seal, write_file
 
 # --- The format of an archive: segments with the pages that changed, each after the one before
 # A segment is `NNNNNNNN.pages` (compressed) and `NNNNNNNN.json`, which makes it count. Until then
@@ -283,7 +285,7 @@ def _link_files(archive: Path, store: Path, target: Path) -> BackupFiles:
     """Add the contents that the rows name: as links, or as copies on another disk."""
     count, size, missing = 0, 0, []
     with reading(store) as tx:
-        for name, size_bytes in contents.blobs_of(tx):
+        for name, size_bytes in blobs_of(tx):
             source, path = blob_path(archive / BLOBS, name), blob_path(target / BLOBS, name)
             if not source.exists():
                 missing.append(name)
@@ -439,7 +441,7 @@ class Archiver:
         """Copy the contents that the rows name; return those present and those missing."""
         blobs, files, missing = open_blobs(self._settings), set[str](), set[str]()
         with reading(scratch) as tx:
-            for name, size_bytes in contents.blobs_of(tx):
+            for name, size_bytes in blobs_of(tx):
                 path = blob_path(self._folder / BLOBS, name)
                 is_new = not path.exists()
                 part = path.with_suffix(".part")

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from .commands import DataFolder, format_time, load_settings, open_store_records, print_table
+from .output import Commands
 
-app = typer.Typer(no_args_is_help=True, help="List and invite accounts.")
+app = Commands(no_args_is_help=True, help="List and invite accounts.")
 
 
 @app.command("list")
@@ -29,16 +30,13 @@ def list_accounts(context: typer.Context, data: DataFolder = None) -> None:
 
 
 @app.command("invite")
-def invite(
-    context: typer.Context,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The account. Created if it does not exist.")
-    ],
-    data: DataFolder = None,
-) -> None:
+def invite(context: typer.Context, name: str, data: DataFolder = None) -> None:
     """Create an invitation or password-reset link.
 
     The link works once and expires after a day. Earlier links of the account stop working.
+
+    Args:
+        name: The account. Created if it does not exist.
     """
     from ..accounts import sign_in
     from ..console.sign_in import link
@@ -53,15 +51,17 @@ def invite(
 @app.command("models")
 def models(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The account.")],
-    allowed: Annotated[
-        bool, typer.Option("--allow/--forbid", help="Allow or forbid outside models.")
-    ],
+    name: str,
+    allowed: Annotated[bool, typer.Option("--allow/--forbid")],
     data: DataFolder = None,
 ) -> None:
     """Allow or forbid language models on other machines.
 
     They would read the account's memory. Models on this machine are always allowed.
+
+    Args:
+        name: The account.
+        allowed: Allow or forbid outside models.
     """
     from .. import accounts
 

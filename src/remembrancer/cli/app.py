@@ -27,7 +27,6 @@ from . import (
     receipts,
     service_commands,
     store_commands,
-    teams,
 )
 from .commands import (
     NO_OPTIONS,
@@ -47,14 +46,13 @@ from .commands import (
     service_key,
     service_url,
 )
-from .output import AsJson, takes_options
+from .output import AsJson, Commands
 
-app = typer.Typer(
+app = Commands(
     name="remembrancer", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 app.add_typer(keys.app, name="keys")
 app.add_typer(accounts.app, name="accounts")
-app.add_typer(teams.app, name="teams")
 app.add_typer(audit.app, name="audit")
 app.add_typer(receipts.app, name="receipts")
 app.add_typer(cubes.app, name="cubes")
@@ -100,16 +98,18 @@ def root(
 @app.command()
 def serve(
     context: typer.Context,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[
-        int | None, typer.Option(help="TCP port to listen on. 0 means any free port.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Worker processes. Default: one per processor, at most 8.")
-    ] = None,
+    host: str | None = None,
+    port: int | None = None,
+    workers: int | None = None,
     data: DataFolder = None,
 ) -> None:
-    """Serve over HTTP until stopped."""
+    """Serve over HTTP until stopped.
+
+    Args:
+        host: Address to listen on.
+        port: TCP port to listen on. 0 means any free port.
+        workers: Worker processes. Default: one per processor, at most 8.
+    """
     from ..search.embedders import multilingual
 
     settings = load_settings(context, data, host=host, port=port, workers=workers)
@@ -148,7 +148,6 @@ app.command("evaluate")(evaluate_command.evaluate)
 
 
 @app.command("import")
-@takes_options
 def import_file(
     context: typer.Context,
     file: Annotated[
@@ -207,21 +206,11 @@ def import_file(
 @app.command("export")
 def export_file(
     context: typer.Context,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="New file (.zip). It appears when the export is complete."
-        ),
-    ],
-    user_id: Annotated[
-        list[str] | None,
-        typer.Option(help="User to export. Can be repeated. Default: the whole account."),
-    ] = None,
-    account: Annotated[
-        str | None, typer.Option(help="Account to export. Default: the owner's.")
-    ] = None,
+    file: Path,
+    user_id: list[str] | None = None,
+    account: str | None = None,
     filters: FilterOptions = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    force: bool = False,
     as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
@@ -229,6 +218,12 @@ def export_file(
 
     With --user-id, only that of some of its users. With --filter, only turns and facts that pass,
     with their sessions. Works while a server is running. `remembrancer import` reads the file.
+
+    Args:
+        file: New file (.zip). It appears when the export is complete.
+        user_id: User to export. Can be repeated. Default: the whole account.
+        account: Account to export. Default: the owner's.
+        force: Replace the file if it exists.
     """
     from ..protocol.filters import filters_of
     from .exchange import export_to
@@ -265,24 +260,24 @@ def doctor(context: typer.Context, data: DataFolder = None) -> None:
 @app.command()
 def chat(
     url: ServiceUrl = None,
-    user_id: Annotated[str, typer.Option(help="User whose memory is used.")] = "owner",
-    session_id: Annotated[str, typer.Option(help="Session to continue.")] = "default",
-    model: Annotated[
-        str | None, typer.Option(help="Name of the model. Without a model, answers quote memory.")
-    ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible address of the model.")
-    ] = None,
-    key_env: Annotated[
-        str | None, typer.Option(help="Name of the environment variable with the model's key.")
-    ] = None,
-    show: Annotated[
-        str, typer.Option(help="Details below each answer: any of hits,checks,votes.")
-    ] = "none",
+    user_id: str = "owner",
+    session_id: str = "default",
+    model: str | None = None,
+    base_url: str | None = None,
+    key_env: str | None = None,
+    show: str = "none",
 ) -> None:
     """Chat with a model that has memory.
 
     The service's key is read from REMEMBRANCER_KEY, else from ~/.config/remembrancer/key.
+
+    Args:
+        user_id: User whose memory is used.
+        session_id: Session to continue.
+        model: Name of the model. Without a model, answers quote memory.
+        base_url: OpenAI-compatible address of the model.
+        key_env: Name of the environment variable with the model's key.
+        show: Details below each answer: any of hits,checks,votes.
     """
     from ..settings import SettingInvalid, from_environment
     from .chat import chat_model, run_chat, terminal_chat
@@ -313,21 +308,17 @@ ToolChoice = Annotated[
 @app.command("mcp")
 def mcp_stdio(
     url: ServiceUrl = None,
-    beside_hooks: Annotated[
-        bool, typer.Option(help="Hooks search and store for the agent: ask it for neither.")
-    ] = False,
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AGENT",
-            help="Read the key from AGENT.key beside the file of the login, if it exists.",
-        ),
-    ] = None,
+    beside_hooks: Annotated[bool, typer.Option("--beside-hooks/--no-beside-hooks")] = False,
+    agent: Annotated[str | None, typer.Option(metavar="AGENT")] = None,
     tools: ToolChoice = None,
 ) -> None:
     """Serve MCP over standard input and output.
 
     For agents that start their own tools.
+
+    Args:
+        beside_hooks: Hooks search and store for the agent: ask it for neither.
+        agent: Read the key from AGENT.key beside the file of the login, if it exists.
     """
     from ..client.relay import Relay
     from ..install.agents import AGENTS
@@ -345,36 +336,30 @@ def mcp_stdio(
 
 @app.command()
 def install(
-    agent: Annotated[
-        str,
-        typer.Argument(
-            metavar="AGENT",
-            help="Hooks and tools: claude-code, codex, cursor or gemini-cli. Tools alone: "
-            "claude-desktop, goose, opencode, vscode or zed.",
-        ),
-    ],
-    scope: Annotated[
-        str, typer.Option(help="user: for all projects; project: for this folder.")
-    ] = "user",
+    agent: str,
+    scope: str = "user",
     url: ServiceUrl = None,
     tools: ToolChoice = None,
-    gate: Annotated[
-        str,
-        typer.Option(
-            help="What needs a grant. writes: changes of system files, and reads of secrets; "
-            "all: all reads of system files, too; off: nothing."
-        ),
-    ] = "writes",
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the configuration.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Write without confirmation.")] = False,
+    gate: str = "writes",
+    remove: bool = False,
+    yes: bool = False,
 ) -> None:
     """Configure an agent to use this memory.
 
     Writes hooks and tools to the agent's own files. Shows the changes and asks before writing them.
     A removal for the user also deletes the agent's queued turns and state, and the files of the key
     and its address if no other agent needs them.
+
+    Args:
+        agent: Hooks and tools: claude-code, codex, cursor or gemini-cli. Tools alone:
+            claude-desktop, goose, opencode, vscode or zed.
+        scope: user: for all projects; project: for this folder.
+        gate: What needs a grant. writes: changes of system files, and reads of secrets; all: all
+            reads of system files, too; off: nothing.
+        remove: Remove the configuration.
+        yes: Write without confirmation.
     """
-    from ..install.leftovers import Leftovers
+    from ..install.config_files import Leftovers
     from .install import install, leftovers, plan, question
 
     changes, diff = plan(agent, scope, url, remove=remove, tools=tools or "memory", gate=gate)
@@ -420,13 +405,13 @@ def resume(project: ThisProject = False) -> None:
 
 @app.command("help")
 def show_help(
-    context: typer.Context,
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(help="Command, such as `search` or `keys create`. Default: all commands."),
-    ] = None,
+    context: typer.Context, command: Annotated[list[str] | None, typer.Argument()] = None
 ) -> None:
-    """Explain a command."""
+    """Explain a command.
+
+    Args:
+        command: Command, such as `search` or `keys create`. Default: all commands.
+    """
     place = context.find_root()
     for word in command or ():
         group = place.command
@@ -438,12 +423,12 @@ def show_help(
 
 
 @app.command()
-def demo(
-    keep: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the demo's memory in this new folder.")
-    ] = None,
-) -> None:
-    """Import a small conversation and ask three questions."""
+def demo(keep: Annotated[Path | None, typer.Option(metavar="DIR")] = None) -> None:
+    """Import a small conversation and ask three questions.
+
+    Args:
+        keep: Keep the demo's memory in this new folder.
+    """
     from .demo import run_demo
 
     run_demo(print, keep)

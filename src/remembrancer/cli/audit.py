@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from .commands import DataFolder, open_store_records
+from .output import Commands
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Verify and export the audit trail of system permissions. Works while a server is "
     "running.",
@@ -19,16 +20,14 @@ app = typer.Typer(
 @app.command("verify")
 def verify(
     context: typer.Context,
-    head: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SEQ:HASH",
-            help="A head that this command printed earlier and that must still be in the trail.",
-        ),
-    ] = None,
+    head: Annotated[str | None, typer.Option(metavar="SEQ:HASH")] = None,
     data: DataFolder = None,
 ) -> None:
-    """Verify the hash chain of the audit trail and print its head. Store the head elsewhere."""
+    """Verify the hash chain of the audit trail and print its head. Store the head elsewhere.
+
+    Args:
+        head: A head that this command printed earlier and that must still be in the trail.
+    """
     from ..permissions import audit
 
     expected = None

@@ -9,9 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from ..backup.archive import REST, Archiver, ArchiveSegment, is_archive, restore_point
-from ..backup.manifest import BackupManifest
-from ..backup.restore import restore_backup, verify
-from ..backup.write import write_backup
+from ..backup.backup import BackupManifest, restore_backup, verify, write_backup
 from ..protocol.errors import InvalidRequest
 from ..settings import Settings
 from .progress import progress

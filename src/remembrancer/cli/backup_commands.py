@@ -23,22 +23,10 @@ BackupFolder = Annotated[
 def backup(
     context: typer.Context,
     folder: BackupFolder,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Verify an existing backup instead of writing one.")
-    ] = False,
-    every: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Add what changed at this interval (10s, 5m), until stopped. SQLite only.",
-        ),
-    ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="Add what changed since the last run, then exit.")
-    ] = False,
-    keep: Annotated[
-        str, typer.Option(metavar="TIME", help="With --every or --once: period to keep, 7d or 12h.")
-    ] = "7d",
+    verify: bool = False,
+    every: Annotated[str | None, typer.Option(metavar="TIME")] = None,
+    once: bool = False,
+    keep: Annotated[str, typer.Option(metavar="TIME")] = "7d",
     data: DataFolder = None,
 ) -> None:
     """Write a backup of the whole service.
@@ -48,6 +36,12 @@ def backup(
 
     With --every or --once, the folder is an archive: `remembrancer restore FOLDER --at TIME`
     restores it to any moment of the period to keep.
+
+    Args:
+        verify: Verify an existing backup instead of writing one.
+        every: Add what changed at this interval (10s, 5m), until stopped. SQLite only.
+        once: Add what changed since the last run, then exit.
+        keep: With --every or --once: period to keep, 7d or 12h.
     """
     if every is not None or once:
         _archive(context, folder, every=every or "10s", keep=keep, is_once=once, data=data)
@@ -82,20 +76,18 @@ def _archive(
 
 def restore(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A backup or an archive.")],
-    at: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Moment of an archive, such as 2026-11-23T10:00:00Z. Default: the newest.",
-        ),
-    ] = None,
+    folder: Path,
+    at: Annotated[str | None, typer.Option(metavar="TIME")] = None,
     data: DataFolder = None,
 ) -> None:
     """Restore a backup or an archive.
 
     Needs an empty data folder and an empty store. Verifies everything before and the store after.
     Run it again after an interruption. An older schema is migrated.
+
+    Args:
+        folder: A backup or an archive.
+        at: Moment of an archive, such as 2026-11-23T10:00:00Z. Default: the newest.
     """
     from .backup import restore_from, summary
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import socket
 import textwrap
@@ -12,14 +11,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
-from urllib.request import ProxyHandler, Request, build_opener
 
 from ..accounts import OWNER, caller_for, keys
+from ..client import Client
 from ..context import Context, assemble
 from ..memory.exchange.importer import ImportResult, read, store
 from ..protocol.errors import message_of
-from ..protocol.search import Signal, reason_line
+from ..protocol.search import Hit, reason_line
 from ..server.app import make_app
 from ..server.run import uvicorn_server
 from ..settings import Settings
@@ -93,8 +91,11 @@ def _tour(say: Callable[[str], None], folder: Path) -> None:
             say(f"   Stored {result.stored} turns: {_LANGUAGES}\n")
             say("3. Search, as an agent would, with POST /api/v7/memory.")
             say("   'why' lists the signals that found a turn, with its rank by each signal.\n")
-            for question in QUESTIONS:
-                say(_render(question, _search(f"{address}/api/v7/memory", key, question)))
+            with Client(address, key, user_id=OWNER) as client:
+                for question in QUESTIONS:
+                    words = list(question.focus_words)
+                    found = client.search(question.text, top_k=HITS, focus_words=words)
+                    say(_render(question, found.hits))
 
 
 def _import(context: Context) -> ImportResult:
@@ -119,37 +120,17 @@ def serving(context: Context) -> Iterator[str]:
         listener.close()
 
 
-def _search(url: str, key: str, question: DemoQuestion) -> list[dict[str, Any]]:
-    body: dict[str, Any] = {
-        "query_text": question.text,
-        "user_id": OWNER,
-        "top_k": HITS,
-        "focus_words": question.focus_words,
-    }
-    headers = {
-        "Authorization": f"Bearer {key}",
-        "Content-Type": "application/json",
-        "Connection": "close",
-    }
-    direct = build_opener(ProxyHandler({}))  # no proxy for a local address
-    with direct.open(Request(url, json.dumps(body).encode(), headers)) as response:  # noqa: S310 - our own address
-        hits: list[dict[str, Any]] = json.load(response)["hits"]
-        return hits
-
-
-def _render(question: DemoQuestion, hits: Sequence[dict[str, Any]]) -> str:
+def _render(question: DemoQuestion, hits: Sequence[Hit]) -> str:
     focus = f"   focus word: {', '.join(question.focus_words)}\n" if question.focus_words else ""
     head = f"   ? {question.text}\n{focus}     {question.explanation}\n"
     return "\n".join([head, *(_render_hit(rank, hit) for rank, hit in enumerate(hits, 1))])
 
 
-def _render_hit(rank: int, hit: dict[str, Any]) -> str:
-    sides = (("query", hit["query"]), ("response", hit["response"]))
+def _render_hit(rank: int, hit: Hit) -> str:
+    sides = (("query", hit.query), ("response", hit.response))
     texts = [_wrap(f"{name + ':':<10}", text) for name, text in sides if text]
-    date, session_id, score = hit["occurred_at"][:10], hit["session_id"], hit["score"]
-    head = f"   {rank}. {date}, session {session_id}, score {score:.2f}"
-    reasons = reason_line([Signal.model_validate(signal) for signal in hit["why"]])
-    return "\n".join([head, *texts, _wrap(f"{'why:':<10}", reasons), ""])
+    head = f"   {rank}. {hit.occurred_at[:10]}, session {hit.session_id}, score {hit.score:.2f}"
+    return "\n".join([head, *texts, _wrap(f"{'why:':<10}", reason_line(hit.why)), ""])
 
 
 def _wrap(label: str, text: str) -> str:

@@ -30,7 +30,7 @@ from ..files.blobs import open_blobs
 from ..install.codex_trust import CODEX_TRUST_REMEDY, untrusted_events
 from ..memory.exchange.shapes import one_line
 from ..models import SLOTS
-from ..models.slots import targets_of
+from ..models.port import targets_of
 from ..protocol.errors import Problem
 from ..protocol.status import OwnKey
 from ..sandbox.plan import NS, UNSAFE

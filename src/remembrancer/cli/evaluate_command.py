@@ -17,19 +17,10 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help='JSON lines: {"question": "…", "expected": ["event id or text of the turn", …]}.',
-        ),
-    ],
+    file: Path,
     user_id: User = None,
-    top_k: Annotated[int, typer.Option(min=1, max=100, help="Hits that count.")] = 10,
-    at_least: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Exit with 1 if recall of the counted hits is below."),
-    ] = 0.0,
+    top_k: Annotated[int, typer.Option(min=1, max=100)] = 10,
+    at_least: Annotated[float, typer.Option(min=0, max=1)] = 0.0,
     url: ServiceUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -37,6 +28,11 @@ def evaluate(
 
     Prints recall, precision, and why a turn was missed. Searches are pure reads: they count no step
     and owe nothing. Needs a running service and its key (`remembrancer login`).
+
+    Args:
+        file: JSON lines: {"question": "…", "expected": ["event id or text of the turn", …]}.
+        top_k: Hits that count.
+        at_least: Exit with 1 if recall of the counted hits is below.
     """
     from .evaluation import evaluate as measure
     from .evaluation import read_questions

@@ -11,9 +11,19 @@ from ..client.credentials import agent_key_file, find_url
 from ..client.tools import chosen_tools
 from ..install.agents import AGENTS, plan_changes
 from ..install.codex_trust import CODEX_TRUST_REMEDY
-from ..install.file_changes import Change, ConfigUnreadable, ScopeUnsupported, diff, write
-from ..install.leftovers import Leftovers, delete, find_leftovers
-from ..install.options import DEFAULT_URL, GATES, InstallOptions
+from ..install.config_files import (
+    DEFAULT_URL,
+    GATES,
+    Change,
+    ConfigUnreadable,
+    InstallOptions,
+    Leftovers,
+    ScopeUnsupported,
+    delete,
+    diff,
+    find_leftovers,
+    write,
+)
 from ..settings import SettingInvalid, from_environment
 from .commands import service_key
 

@@ -9,11 +9,12 @@ import typer
 
 from ..protocol.service_keys import PREFIX
 from .commands import DataFolder, fail, format_time, open_store_records, print_table
+from .output import Commands
 
 if TYPE_CHECKING:
     from ..accounts.keys import Key
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True, help="Create, list and revoke API keys. Works while a server is running."
 )
 DAY_CHARACTERS = len("2026-01-01")
@@ -35,31 +36,24 @@ _SHORT_COLUMNS = ("id", "key", "account", "label", "may", "state", "last used")
 @app.command("create")
 def create(
     context: typer.Context,
-    account: Annotated[
-        str,
-        typer.Option(
-            help="Account of the key. Created if it does not exist; the first one is the owner."
-        ),
-    ],
-    label: Annotated[str, typer.Option(help="Label that identifies the key in lists.")] = "",
-    user_id: Annotated[str | None, typer.Option(help="Restrict the key to this user_id.")] = None,
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Create a key that cannot write.")
-    ] = False,
-    no_protocol: Annotated[
-        bool,
-        typer.Option(
-            "--no-protocol",
-            help="Create a key without the protocol: searches count no step, nothing is due.",
-        ),
-    ] = False,
-    expires_in: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Lifetime: 30d, 12h, 45m or 90s. Default: unlimited."),
-    ] = None,
+    account: Annotated[str, typer.Option()],
+    label: str = "",
+    user_id: str | None = None,
+    read_only: bool = False,
+    no_protocol: bool = False,
+    expires_in: Annotated[str | None, typer.Option(metavar="TIME")] = None,
     data: DataFolder = None,
 ) -> None:
-    """Create a key. It is printed once, as the last line of stdout."""
+    """Create a key. It is printed once, as the last line of stdout.
+
+    Args:
+        account: Account of the key. Created if it does not exist; the first one is the owner.
+        label: Label that identifies the key in lists.
+        user_id: Restrict the key to this user_id.
+        read_only: Create a key that cannot write.
+        no_protocol: Create a key without the protocol: searches count no step, nothing is due.
+        expires_in: Lifetime: 30d, 12h, 45m or 90s. Default: unlimited.
+    """
     from ..accounts import keys
     from ..accounts.durations import duration
 
@@ -88,14 +82,13 @@ def create(
 
 
 @app.command("list")
-def list_keys(
-    context: typer.Context,
-    account: Annotated[str | None, typer.Option(help="Only the keys of this account.")] = None,
-    data: DataFolder = None,
-) -> None:
+def list_keys(context: typer.Context, account: str | None = None, data: DataFolder = None) -> None:
     """List keys. Only the first characters of each key are known.
 
     A terminal shows days for times, and not when a key was created. Pipe the list for all columns.
+
+    Args:
+        account: Only the keys of this account.
     """
     from ..accounts import keys
 
@@ -154,10 +147,14 @@ def _may(key: Key) -> str:
 @app.command("revoke")
 def revoke(
     context: typer.Context,
-    key_id: Annotated[int, typer.Argument(metavar="ID", help="The id of the key in `keys list`.")],
+    key_id: Annotated[int, typer.Argument(metavar="ID")],
     data: DataFolder = None,
 ) -> None:
-    """Revoke a key. The next request with it is rejected."""
+    """Revoke a key. The next request with it is rejected.
+
+    Args:
+        key_id: The id of the key in `keys list`.
+    """
     from ..accounts import keys
 
     with open_store_records(context, data) as records:

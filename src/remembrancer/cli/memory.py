@@ -55,11 +55,7 @@ def _check_user(user_id: str | None) -> None:
 
 
 def import_into(
-    context: Context,
-    path: Path,
-    *,
-    account: str | None = None,
-    options: ImportOptions = NO_OPTIONS,
+    context: Context, path: Path, *, account: str | None = None, options: ImportOptions = NO_OPTIONS
 ) -> ExchangeReport:
     """Import a file, archive or folder and report it.
 
@@ -191,7 +187,6 @@ def inspect_import(
                 source,
                 shape,
                 space=lambda own: options.user_id if options.user_id is not None else own,
-                is_alone=options.user_id is None,
                 skip_invalid=True,
                 progress=report,
             )

@@ -17,7 +17,7 @@ import typer
 
 from ..protocol.trust import TextSource
 from .commands import FilterOptions, ServiceUrl, options_of, service_key, service_url
-from .output import AsJson, Output, OutputFormat, print_list, takes_options
+from .output import AsJson, Commands, Output, OutputFormat, print_list, takes_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,14 +54,10 @@ class SearchScope:
     after: After = None
     before: Before = None
     filters: FilterOptions = None
-    min_trust: Annotated[
-        TextSource | None,
-        typer.Option(help="Only what comes from this source or a more trusted one."),
-    ] = None
-    teams: Annotated[
-        list[str] | None,
-        typer.Option(help="Team to search besides your own memory, or `all`. Can be repeated."),
-    ] = None
+    min_trust: TextSource | None = None
+    """Only what comes from this source or a more trusted one."""
+    teams: list[str] | None = None
+    """Team to search besides your own memory, or `all`. Can be repeated."""
 
     def fields(self) -> dict[str, Any]:
         """Return the arguments of `Client.search`."""
@@ -81,17 +77,15 @@ class SearchScope:
 class TurnOptions:
     """Options that say where and when a turn belongs."""
 
-    session_id: Annotated[str, typer.Option(help="Session of the turn.")] = "default"
-    topic: Annotated[str | None, typer.Option(help="Topic: a word or a line.")] = None
+    session_id: str = "default"
+    """Session of the turn."""
+    topic: str | None = None
+    """Topic: a word or a line."""
     occurred_at: OccurredAt = None
-    metadata: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Metadata to find it by. Can be repeated."),
-    ] = None
-    source: Annotated[
-        TextSource | None,
-        typer.Option(help="Who both sides come from. Default: the user, and a model."),
-    ] = None
+    metadata: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE")] = None
+    """Metadata to find it by. Can be repeated."""
+    source: TextSource | None = None
+    """Who both sides come from. Default: the user, and a model."""
     team: Team = None
 
 
@@ -99,10 +93,8 @@ class TurnOptions:
 class FactsChosen:
     """Options that say which facts to list."""
 
-    status: Annotated[
-        Literal["current", "superseded", "expired", "removed", "all"],
-        typer.Option(help="Only facts with this status."),
-    ] = "current"
+    status: Literal["current", "superseded", "expired", "removed", "all"] = "current"
+    """Only facts with this status."""
     filters: FilterOptions = None
     team: Team = None
 
@@ -117,16 +109,11 @@ class FactsChosen:
         }
 
 
-@takes_options
 def search(
-    query: Annotated[
-        str, typer.Argument(metavar="QUERY", help="Question or words, in any language.")
-    ],
+    query: str,
     user_id: User = None,
-    top_k: Annotated[int, typer.Option(min=1, max=100, help="Most hits.")] = 5,
-    min_score: Annotated[
-        float, typer.Option(min=0, max=1, help="Leave out turns with a lower score.")
-    ] = 0.0,
+    top_k: Annotated[int, typer.Option(min=1, max=100)] = 5,
+    min_score: Annotated[float, typer.Option(min=0, max=1)] = 0.0,
     scope: SearchScope = SearchScope(),
     url: ServiceUrl = None,
     output: Output = OutputFormat.TABLE,
@@ -138,6 +125,11 @@ def search(
     score of a turn is the chance that it answers the query, from 0 to 1.
 
     Needs a running service and its key (`remembrancer login`).
+
+    Args:
+        query: Question or words, in any language.
+        top_k: Most hits.
+        min_score: Leave out turns with a lower score.
     """
     with service_client(url) as client:
         result = client.search(
@@ -156,17 +148,9 @@ def search(
         print(_without_turns(result, min_score), file=sys.stderr)
 
 
-@takes_options
 def remember(
-    text: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEXT", help="Text to remember, or the user's message. `-` reads stdin."
-        ),
-    ],
-    response: Annotated[
-        str, typer.Argument(metavar="[RESPONSE]", help="The answer to it, if there was one.")
-    ] = "",
+    text: str,
+    response: Annotated[str, typer.Argument(metavar="[RESPONSE]")] = "",
     user_id: User = None,
     turn: TurnOptions = TurnOptions(),
     url: ServiceUrl = None,
@@ -176,6 +160,10 @@ def remember(
 
     It belongs to no step and owes nothing. Needs a running service and its key
     (`remembrancer login`).
+
+    Args:
+        text: Text to remember, or the user's message. `-` reads stdin.
+        response: The answer to it, if there was one.
     """
     from ..protocol.filters import pairs_of
 
@@ -206,7 +194,7 @@ def remember(
         print(note, file=sys.stderr)
 
 
-facts_app = typer.Typer(invoke_without_command=True)
+facts_app = Commands(invoke_without_command=True)
 
 
 @facts_app.callback()
@@ -214,10 +202,7 @@ facts_app = typer.Typer(invoke_without_command=True)
 def facts(
     context: typer.Context,
     user_id: User = None,
-    instructions: Annotated[
-        bool,
-        typer.Option("--instructions", help="List standing instructions and preferences instead."),
-    ] = False,
+    instructions: bool = False,
     chosen: FactsChosen = FactsChosen(),
     limit: Limit = 50,
     url: ServiceUrl = None,
@@ -227,6 +212,9 @@ def facts(
     """List what memory knows about a user, newest first.
 
     Needs a running service and its key (`remembrancer login`).
+
+    Args:
+        instructions: List standing instructions and preferences instead.
     """
     if context.invoked_subcommand is not None:
         return
@@ -241,16 +229,10 @@ def facts(
 
 @facts_app.command("add")
 def add_fact(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The fact, as one statement.")],
+    text: str,
     user_id: User = None,
-    valid_from: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Day or time since which it holds. Default: now."),
-    ] = None,
-    metadata: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Metadata to find it by. Can be repeated."),
-    ] = None,
+    valid_from: Annotated[str | None, typer.Option(metavar="TIME")] = None,
+    metadata: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE")] = None,
     team: Team = None,
     url: ServiceUrl = None,
     as_json: AsJson = False,
@@ -258,6 +240,11 @@ def add_fact(
     """Store a fact without a turn. Prints its id.
 
     Needs a running service and its key (`remembrancer login`).
+
+    Args:
+        text: The fact, as one statement.
+        valid_from: Day or time since which it holds. Default: now.
+        metadata: Metadata to find it by. Can be repeated.
     """
     from ..protocol.filters import pairs_of
 
@@ -279,10 +266,8 @@ def add_fact(
 
 @facts_app.command("move")
 def move_fact(
-    fact_id: Annotated[str, typer.Argument(metavar="FACT_ID", help="Id of the fact or wish.")],
-    project: Annotated[
-        str | None, typer.Argument(help="Project that it belongs to. Default: every project.")
-    ] = None,
+    fact_id: str,
+    project: Annotated[str | None, typer.Argument()] = None,
     user_id: User = None,
     team: Team = None,
     url: ServiceUrl = None,
@@ -290,6 +275,10 @@ def move_fact(
     """Let a fact or a wish belong to a project, or to the person.
 
     Needs a running service and its key (`remembrancer login`).
+
+    Args:
+        fact_id: Id of the fact or wish.
+        project: Project that it belongs to. Default: every project.
     """
     from ..protocol.facts import FactChange
     from ..protocol.search import in_project
@@ -302,9 +291,7 @@ def move_fact(
 
 
 def delete(
-    item_id: Annotated[
-        str, typer.Argument(metavar="ID", help="Id of a turn (`e_…`) or of a fact (`f_…`).")
-    ],
+    item_id: Annotated[str, typer.Argument(metavar="ID")],
     team: Team = None,
     url: ServiceUrl = None,
     as_json: AsJson = False,
@@ -312,6 +299,9 @@ def delete(
     """Erase one turn, or one fact with its versions, for good.
 
     Needs a running service and its key (`remembrancer login`).
+
+    Args:
+        item_id: Id of a turn (`e_…`) or of a fact (`f_…`).
     """
     with service_client(url) as client:
         erased = client.delete(item_id, team=team)
@@ -322,18 +312,21 @@ def delete(
 
 
 def forget(
-    user_id: Annotated[str, typer.Option("--user-id", help="User whose memory to erase.")],
-    session_id: Annotated[
-        str | None, typer.Option(help="Only this session. Default: the whole memory.")
-    ] = None,
+    user_id: Annotated[str, typer.Option("--user-id")],
+    session_id: str | None = None,
     filters: FilterOptions = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: bool = False,
     url: ServiceUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Erase a user's memory, or a part of it, for good.
 
     Asks before it erases. Needs a running service and its key (`remembrancer login`).
+
+    Args:
+        user_id: User whose memory to erase.
+        session_id: Only this session. Default: the whole memory.
+        yes: Do not ask.
     """
     what = "the whole memory" if session_id is None and not filters else "that part of the memory"
     if not yes:
@@ -366,10 +359,7 @@ def users(url: ServiceUrl = None, as_json: AsJson = False) -> None:
 
 
 def sessions(
-    session_id: Annotated[
-        str | None,
-        typer.Argument(metavar="[SESSION_ID]", help="Session to read. Default: list all sessions."),
-    ] = None,
+    session_id: Annotated[str | None, typer.Argument(metavar="[SESSION_ID]")] = None,
     user_id: User = None,
     team: Team = None,
     limit: Limit = 50,
@@ -381,6 +371,9 @@ def sessions(
 
     Sessions are listed latest turn first, the turns of one oldest first. Needs a running service
     and its key (`remembrancer login`).
+
+    Args:
+        session_id: Session to read. Default: list all sessions.
     """
     with service_client(url) as client:
         if session_id is None:

@@ -7,8 +7,9 @@ import sys
 import typer
 
 from .commands import DataFolder, load_settings, print_table
+from .output import Commands
 
-app = typer.Typer(no_args_is_help=True, help="Test the configured language models.")
+app = Commands(no_args_is_help=True, help="Test the configured language models.")
 
 
 @app.command("check")

@@ -7,16 +7,19 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from enum import Enum
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
+
+from ..protocol.described import field_descriptions
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+Command = TypeVar("Command", bound=Callable[..., None])
 _UNBROKEN = frozenset({"kind", "score", "date", "turns"})
 TEXT_CHARACTERS_MAX = 300  # of a cell on a terminal; JSON and CSV have the whole text
 
@@ -36,33 +39,80 @@ Output = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def takes_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each parameter that is a dataclass of options with those options.
+class Commands(typer.Typer):
+    """A group of commands, whose docstrings describe their options: see `takes_options`."""
 
-    For a command with more options than a function has parameters.
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Command], Command]:
+        """Return a decorator that registers a function as a command."""
+        register = super().command(name, **options)
+
+        def add(command: Command) -> Command:
+            register(takes_options(command))
+            return command
+
+        return add
+
+
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Describe each parameter by its line below `Args:`, where one stands at the docstring's end.
+
+    A boolean is a flag without a negation. A parameter that is a dataclass of options is replaced
+    with those options, which the strings below its fields describe: for a command with more options
+    than a function has parameters.
     """
     signature = inspect.signature(command, eval_str=True)
-    groups = {
-        name: [one.name for one in fields(parameter.annotation)]
-        for name, parameter in signature.parameters.items()
-        if is_dataclass(parameter.annotation)
-    }
+    text, about = _described(command)
+    groups: dict[str, list[inspect.Parameter]] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, one in signature.parameters.items():
+        kind: Any = one.annotation
+        if is_dataclass(one.annotation):
+            inner = inspect.signature(kind, eval_str=True).parameters.values()
+            texts = field_descriptions(kind.__module__)[kind.__name__]
+            groups[name] = [_option(part, texts.get(part.name)) for part in inner]
+        parameters += groups.get(name) or [_option(one, about.get(name))]
 
     @wraps(command)
     def run(**values: Any) -> None:
         for name, options in groups.items():
             kind = signature.parameters[name].annotation
-            values[name] = kind(**{option: values.pop(option) for option in options})
+            values[name] = kind(**{option.name: values.pop(option.name) for option in options})
         command(**values)
 
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in signature.parameters.items():
-        inner = inspect.signature(parameter.annotation, eval_str=True) if name in groups else None
-        parameters += inner.parameters.values() if inner else [parameter]
     parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__doc__ = text
     return run
+
+
+def _described(command: Callable[..., None]) -> tuple[str, dict[str, str]]:
+    """Return the docstring of a command without the lines below `Args:`, and these by parameter."""
+    text, _, lines = inspect.cleandoc(command.__doc__ or "").partition("\n\nArgs:\n")
+    about: dict[str, str] = {}
+    name = ""
+    for line in inspect.cleandoc(lines).splitlines():
+        if line.startswith(" "):
+            about[name] += f" {line.strip()}"
+        else:
+            name, _, about[name] = line.partition(": ")
+    return text, about
+
+
+def _option(parameter: inspect.Parameter, text: str | None) -> inspect.Parameter:
+    """Return a parameter with this help text, if there is one."""
+    if text is None:
+        return parameter
+    kind, info = parameter.annotation, None
+    if get_origin(kind) is Annotated:
+        kind, info = get_args(kind)
+    elif parameter.default is parameter.empty:
+        info = typer.Argument(metavar=parameter.name.upper())
+    else:
+        flag = [f"--{parameter.name.replace('_', '-')}"] if kind is bool else []
+        info = typer.Option(*flag)
+    info.help = text
+    return parameter.replace(annotation=Annotated[kind, info])
 
 
 def print_list(

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .commands import DataFolder, open_store_records
+from .output import Commands
 
 if TYPE_CHECKING:
     from ..protocol.forget import ReceiptKeys
 
 _BYTES_MAX = 16 << 20
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Verify signed receipts of erasures. Works while a server is running.",
 )
@@ -24,23 +25,17 @@ app = typer.Typer(
 @app.command("verify")
 def verify(
     context: typer.Context,
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="The answer of an erasure, or its `receipt`, as JSON."),
-    ],
-    keys: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Public keys, as `/api/v7/receipts/keys` answers them. Default: those of the "
-            "store.",
-        ),
-    ] = None,
+    file: Path,
+    keys: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
     data: DataFolder = None,
 ) -> None:
     """Verify the signature of a receipt and print its statement.
 
     With --keys, neither a store nor the service is needed.
+
+    Args:
+        file: The answer of an erasure, or its `receipt`, as JSON.
+        keys: Public keys, as `/api/v7/receipts/keys` answers them. Default: those of the store.
     """
     from pydantic import ValidationError
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ..install.file_changes import Change, diff, text_of, write
+from ..install.config_files import Change, diff, text_of, write
 from ..install.systemd import (
     SYSTEM_DATA,
     UNIT,
@@ -23,8 +23,9 @@ from ..install.systemd import (
     verify,
 )
 from .commands import fail
+from .output import Commands
 
-app = typer.Typer(no_args_is_help=True, help="Install, remove or show the service of systemd.")
+app = Commands(no_args_is_help=True, help="Install, remove or show the service of systemd.")
 System = Annotated[
     bool,
     typer.Option("--system/--user", help="For the system (as root), or for you. Default: for you."),
@@ -35,21 +36,24 @@ Yes = Annotated[bool, typer.Option("--yes", help="Write without confirmation.")]
 @app.command()
 def install(
     system: System = False,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="TCP port.")] = None,
+    host: str | None = None,
+    port: int | None = None,
     data: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help=f"Data folder. Default with --system: {SYSTEM_DATA}."),
     ] = None,
-    run_as: Annotated[
-        str, typer.Option(metavar="USER", help="User of the service, with --system.")
-    ] = "remembrancer",
+    run_as: Annotated[str, typer.Option(metavar="USER")] = "remembrancer",
     yes: Yes = False,
 ) -> None:
     """Install, change or repair the unit, enable it and start it.
 
     Shows the unit and asks before writing it. Other settings go into remembrancer.toml in the data
     folder.
+
+    Args:
+        host: Address to listen on.
+        port: TCP port.
+        run_as: User of the service, with --system.
     """
     scope: Scope = "system" if system else "user"
     options = ServiceOptions(

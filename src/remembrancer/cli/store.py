@@ -10,8 +10,7 @@ from ..settings import Settings
 from ..store import open_store
 from ..store.locations import place_of, without_server
 from ..store.transfer import copy as copying
-from ..store.transfer.copy import CopyResult, TableComparison, require_schema
-from ..store.transfer.digest import store_digest
+from ..store.transfer.copy import CopyResult, TableComparison, require_schema, store_digest
 from .progress import progress
 
 _HASH_DIGITS = 16  # printed; comparisons use all digits

@@ -8,40 +8,27 @@ from typing import Annotated
 import typer
 
 from .commands import DataFolder, load_settings, print_table
+from .output import Commands
 
-app = typer.Typer(no_args_is_help=True, help="Copy and check a store.")
+app = Commands(no_args_is_help=True, help="Copy and check a store.")
 
 
 @app.command("copy")
 def copy(
     context: typer.Context,
-    source: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="URL",
-            help="Store to copy: sqlite:PATH or postgresql://USER@HOST/DATABASE.",
-        ),
-    ],
-    target: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="URL",
-            help="Store to copy to: empty, or an unfinished copy of the same source.",
-        ),
-    ],
-    finish: Annotated[
-        bool,
-        typer.Option(
-            "--finish", help="Finish the copy, with the servers stopped. The copy becomes usable."
-        ),
-    ] = False,
+    source: Annotated[str, typer.Option("--from", metavar="URL")],
+    target: Annotated[str, typer.Option("--to", metavar="URL")],
+    finish: bool = False,
     data: DataFolder = None,
 ) -> None:
     """Copy a store and compare every table.
 
     Works while a server is running. Run the command again to copy what was added since.
+
+    Args:
+        source: Store to copy: sqlite:PATH or postgresql://USER@HOST/DATABASE.
+        target: Store to copy to: empty, or an unfinished copy of the same source.
+        finish: Finish the copy, with the servers stopped. The copy becomes usable.
     """
     from .store import COPY_COLUMNS, copy_store
 
@@ -55,17 +42,15 @@ def copy(
 @app.command("check")
 def check(
     context: typer.Context,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--store", metavar="URL", help="Store to check. Default: the store of the settings."
-        ),
-    ] = None,
+    url: Annotated[str | None, typer.Option("--store", metavar="URL")] = None,
     data: DataFolder = None,
 ) -> None:
     """Print the number of rows and a hash of every table.
 
     Compare the output before a backup with the output after a restore.
+
+    Args:
+        url: Store to check. Default: the store of the settings.
     """
     from .store import CONTENT_COLUMNS, store_contents
 

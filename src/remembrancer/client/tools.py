@@ -23,6 +23,7 @@ from ..protocol.agent_tools import (
     Recall,
     Wanted,
 )
+from ..protocol.described import field_descriptions
 from ..protocol.facts import FactChange, FactList
 from ..protocol.fence import one_line
 from ..protocol.forget import Forget
@@ -37,7 +38,7 @@ from ..protocol.summaries import StartPack, StartQuery
 from ..protocol.text import beginning
 from .api import AsyncClient, Client
 from .api_request import ApiRequest, request_of
-from .runtime.prompts import recalled_text
+from .runtime.session import recalled_text
 
 # --- The JSON Schema of the arguments of a tool, made from the model of its request ----------
 
@@ -110,13 +111,13 @@ class Tool:
     `render` converts the answer to text; by default it is JSON.
     """
 
-    name: str
-    title: str
-    description: str
     request_model: type[BaseModel]
     answer_model: type[BaseModel]
     function: ToolFunction
     _: KW_ONLY
+    name: str = ""
+    title: str = ""
+    description: str = ""
     required: str = ""
     optional: str = ""
     render: Callable[[Any], str] | None = None
@@ -249,9 +250,7 @@ def _error_message(error: Exception) -> str:
     )
 
 
-def one_request(
-    name: str, title: str, description: str, operation: AnyOperation, **options: Any
-) -> Tool:
+def one_request(operation: AnyOperation, **options: Any) -> Tool:
     """Return the tool that sends one request of this operation. `options` are fields of Tool."""
 
     def function(request: BaseModel, _base_url: str, _user_id: str | None) -> ToolSteps:
@@ -260,7 +259,7 @@ def one_request(
 
     assert operation.message is not None
     assert operation.answer is not None
-    return Tool(name, title, description, operation.message, operation.answer, function, **options)
+    return Tool(operation.message, operation.answer, function, **options)
 
 
 # --- Tools for agents: one row for each, built from the models and requests of the HTTP API --
@@ -477,13 +476,14 @@ BRIEF: Mapping[tuple[str, bool], str] = {  # descriptions that name these argume
     ("remember", True): "Save a lasting fact (critical); critical_replaces names the fact that it "
     "ends. Hooks save the turns.",
 }
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        "recall",
-        "Recall",
-        "Search memory for what is relevant to the user's message. Call it before each answer. "
-        "Cite what you use: (ref: event_id). After a failure, pass its error text: lessons are "
-        "chosen for it.",
+
+
+class Tools:
+    """The tools, in the order that agents list them. The string below one has its title and its
+    description; a model chooses by the description.
+    """
+
+    recall = Tool(
         Recall,
         MemoryAnswer,
         _recall,
@@ -494,36 +494,37 @@ TOOLS: tuple[Tool, ...] = (
         "pass its error text: lessons are chosen for it.",
         render=recalled_text,
         is_read_only=True,
-    ),
-    one_request(
-        "remember",
-        "Remember",
-        "Save a turn word for word: the user's message in query, your answer in response. Call it "
-        "after every answer. With a turn, or alone, save a lasting fact (critical), a summary of "
-        "the session (l1_summary, when l1_due) or the user's map (l2_map, when l2_due).",
+    )
+    """Recall.
+
+    Search memory for what is relevant to the user's message. Call it before each answer. Cite
+    what you use: (ref: event_id). After a failure, pass its error text: lessons are chosen for
+    it."""
+    remember = one_request(
         Operations.remember_turn,
         optional="query response source session_id topic metadata critical critical_replaces "
         "l1_summary l2_map task_done task_id duty duty_reason replaces user_id team",
         beside_hooks="Save a lasting fact (critical), a summary of the session (l1_summary) or the "
         "user's map (l2_map). Hooks save the turns.",
         is_idempotent=True,
-    ),
-    one_request(
-        "list_facts",
-        "List facts",
-        "List the lasting facts stored about the user, newest first, also superseded and expired "
-        "ones (status), those that held at a time (as_of), or standing instructions and "
-        "preferences (which).",
+    )
+    """Remember.
+
+    Save a turn word for word: the user's message in query, your answer in response. Call it
+    after every answer. With a turn, or alone, save a lasting fact (critical), a summary of the
+    session (l1_summary, when l1_due) or the user's map (l2_map, when l2_due)."""
+    list_facts = one_request(
         Operations.list_facts,
         optional="which status as_of filters limit below session_id user_id team",
         render=_facts_text,
         is_read_only=True,
-    ),
-    Tool(
-        "correct_fact",
-        "Correct a fact",
-        "Correct a stored fact when the user says so: another wording, the time until which it "
-        "holds, pinned, or remove. To add a fact, use critical of remember.",
+    )
+    """List facts.
+
+    List the lasting facts stored about the user, newest first, also superseded and expired ones
+    (status), those that held at a time (as_of), or standing instructions and preferences
+    (which)."""
+    correct_fact = Tool(
         FactCorrection,
         FactCorrected,
         _correct_fact,
@@ -531,12 +532,12 @@ TOOLS: tuple[Tool, ...] = (
         optional="text valid_from valid_to expires_at pinned status clear remove",
         render=_corrected_fact_text,
         is_destructive=True,
-    ),
-    Tool(
-        "start_pack",
-        "Start pack",
-        "Load the context for a new session: the rules, the user's map, critical facts, summaries "
-        "and the best lessons. Call it before the first turn.",
+    )
+    """Correct a fact.
+
+    Correct a stored fact when the user says so: another wording, the time until which it holds,
+    pinned, or remove. To add a fact, use critical of remember."""
+    start_pack = Tool(
         StartQuery,
         StartPack,
         _start_pack,
@@ -544,105 +545,92 @@ TOOLS: tuple[Tool, ...] = (
         render=_start_pack_text,
         is_read_only=True,
         beside_hooks=None,
-    ),
-    Tool(
-        "get_event",
-        "Get event",
-        "Get the full text of one event, word for word. recall may show only part of a long event.",
-        EventNamed,
-        Event,
-        _get_event,
-        required="event_id",
-        render=_event_text,
-        is_read_only=True,
-    ),
-    one_request(
-        "second_look",
-        "Second look",
-        "Check an answer that you just saved: is every number, date, name and URL marked, and does "
-        "the cited event contain it? Fix what fails and save the answer again, with replaces.",
+    )
+    """Start pack.
+
+    Load the context for a new session: the rules, the user's map, critical facts, summaries and
+    the best lessons. Call it before the first turn."""
+    get_event = Tool(
+        EventNamed, Event, _get_event, required="event_id", render=_event_text, is_read_only=True
+    )
+    """Get event.
+
+    Get the full text of one event, word for word. recall may show only part of a long event."""
+    second_look = one_request(
         Operations.look_again,
         required="draft",
         optional="event_id span",
         beside_hooks=None,
         is_read_only=True,
-    ),
-    one_request(
-        "save_cube",
-        "Save a lesson",
-        "Save a lesson for future sessions. At most one in three turns.",
+    )
+    """Second look.
+
+    Check an answer that you just saved: is every number, date, name and URL marked, and does
+    the cited event contain it? Fix what fails and save the answer again, with replaces."""
+    save_cube = one_request(
         Operations.create_cube,
         required="topic essence rules_markdown evidence",
         optional="cube_type source visibility session_id user_id",
-    ),
-    one_request(
-        "vote",
-        "Vote on a lesson",
-        "Rate a lesson that recall returned: 1 if it helped, -1 if it was wrong (give a reason). "
-        "If it did not matter, call remember with the duty vote_nothing and a duty_reason.",
+    )
+    """Save a lesson.
+
+    Save a lesson for future sessions. At most one in three turns."""
+    vote = one_request(
         Operations.vote_on_cube,
         required="cube_id vote",
         optional="reason session_id user_id",
         is_idempotent=True,
-    ),
-    one_request(
-        "run_python",
-        "Run Python",
-        "Run Python with numpy and matplotlib in a sandbox without network or access to other "
-        "files. Returns the output, the value of the last expression, and the files and figures "
-        "created. Small mistakes are repaired and reported.",
-        Operations.execute_code,
-        required="code",
-        optional="mode timeout_s session_id",
-    ),
-    one_request(
-        "create_file",
-        "Create a file",
-        "Create a file for the user. Give them its download_url.",
-        Operations.make_file,
-        required="filename content type",
-    ),
-    one_request(
-        "check_permission",
-        "Check a permission",
-        "Check before you access a system path outside your workspace. If allowed is false, do not "
-        "access it; ask the owner for a grant.",
-        Operations.check_permission,
-        required="path action agent",
-        is_read_only=True,
-    ),
-    Tool(
-        "forget",
-        "Forget",
-        "Erase memory permanently, only when the user asks for it: one event, a session, a period, "
-        "or everything of a user (with confirm). With dry_run, report what would be erased.",
+    )
+    """Vote on a lesson.
+
+    Rate a lesson that recall returned: 1 if it helped, -1 if it was wrong (give a reason). If
+    it did not matter, call remember with the duty vote_nothing and a duty_reason."""
+    run_python = one_request(
+        Operations.execute_code, required="code", optional="mode timeout_s session_id"
+    )
+    """Run Python.
+
+    Run Python with numpy and matplotlib in a sandbox without network or access to other files.
+    Returns the output, the value of the last expression, and the files and figures created.
+    Small mistakes are repaired and reported."""
+    create_file = one_request(Operations.make_file, required="filename content type")
+    """Create a file.
+
+    Create a file for the user. Give them its download_url."""
+    check_permission = one_request(
+        Operations.check_permission, required="path action agent", is_read_only=True
+    )
+    """Check a permission.
+
+    Check before you access a system path outside your workspace. If allowed is false, do not
+    access it; ask the owner for a grant."""
+    forget = Tool(
         ForgetAsked,
         Erasing,
         _forget,
         optional="event_id session_id after before filters path user_id dry_run confirm",
         is_destructive=True,
         is_idempotent=True,
-    ),
-    Tool(
-        "search",
-        "Search",
-        "Search memory; returns ids for fetch. For connectors that support only these two tools. "
-        "Agents use recall.",
-        Wanted,
-        FoundAll,
-        _search,
-        required="query",
-        is_read_only=True,
-    ),
-    Tool(
-        "fetch",
-        "Fetch",
-        "Get the full text of one event that search returned.",
-        Named,
-        Document,
-        _fetch,
-        required="id",
-        is_read_only=True,
-    ),
-)
+    )
+    """Forget.
+
+    Erase memory permanently, only when the user asks for it: one event, a session, a period, or
+    everything of a user (with confirm). With dry_run, report what would be erased."""
+    search = Tool(Wanted, FoundAll, _search, required="query", is_read_only=True)
+    """Search.
+
+    Search memory; returns ids for fetch. For connectors that support only these two tools.
+    Agents use recall."""
+    fetch = Tool(Named, Document, _fetch, required="id", is_read_only=True)
+    """Fetch.
+
+    Get the full text of one event that search returned."""
+
+
+def _described(name: str, tool: Tool) -> Tool:
+    title, _, description = field_descriptions(__name__)[Tools.__name__][name].partition("\n")
+    return replace(tool, name=name, title=title.removesuffix("."), description=description)
+
+
+TOOLS = tuple(_described(name, one) for name, one in vars(Tools).items() if isinstance(one, Tool))
 BY_NAME: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}

@@ -23,7 +23,7 @@ from ..cubes import board
 from ..feedback import list_feedback, own_feedback
 from ..files.files import list_files
 from ..http.dispatch import ThreadPool
-from ..memory.facts.listing import fact_timeline, list_facts
+from ..memory.facts.life import fact_timeline, list_facts
 from ..memory.history import activity, browse
 from ..memory.summaries.maps import map_history
 from ..permissions.audit import AuditFilter, search_audit

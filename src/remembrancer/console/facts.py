@@ -8,9 +8,14 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ..memory.facts.edit import WrongValidity, add_fact, change_fact, remove_fact
-from ..memory.facts.listing import fact_timeline
-from ..memory.facts.write import FactUnknown
+from ..memory.facts.life import (
+    FactUnknown,
+    WrongValidity,
+    add_fact,
+    change_fact,
+    fact_timeline,
+    remove_fact,
+)
 from ..memory.spaces import TimeNotInFuture
 from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest

@@ -15,7 +15,7 @@ from ..http.dispatch import ThreadPool
 from ..memory.exchange import importer
 from ..memory.history import activity, browse
 from ..memory.history.forget import forget
-from ..memory.write.events import write_event
+from ..memory.write.turns import write_event
 from ..protocol.forget import Forget
 from ..protocol.memory import EventsQuery, EventWrite, ListedEvent
 from ..protocol.text import DAY_MS

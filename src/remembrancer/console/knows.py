@@ -14,8 +14,7 @@ from starlette.responses import Response
 
 from ..agent.summarize import draft_summary, make_map
 from ..http.dispatch import ThreadPool
-from ..memory.facts.edit import add_fact
-from ..memory.facts.listing import list_facts
+from ..memory.facts.life import add_fact, list_facts
 from ..memory.history import browse
 from ..memory.summaries.l1 import NothingToSummarise, summarize
 from ..memory.summaries.maps import headlines, sentences

@@ -18,8 +18,7 @@ from starlette.responses import Response
 from ..accounts.teams import authors_of_events
 from ..agent.second_look import second_look
 from ..http.dispatch import ThreadPool
-from ..memory.facts.edit import change_fact, remove_fact
-from ..memory.facts.listing import fact_timeline, list_facts
+from ..memory.facts.life import change_fact, fact_timeline, list_facts, remove_fact
 from ..memory.history import activity, browse
 from ..memory.history.forget import NotConfirmed, erase_event, forget
 from ..memory.recall.explain import explain

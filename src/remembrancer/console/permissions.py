@@ -6,8 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ..permissions.grants import grant, list_grants, revoke
-from ..permissions.rules import examples, reach
+from ..permissions.grants import examples, grant, list_grants, reach, revoke
 from ..protocol import limits
 from ..protocol.permissions import ACTIONS, GrantRequest, GrantRevocation, GrantsQuery, normal_scope
 from . import browser_session

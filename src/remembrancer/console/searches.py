@@ -12,7 +12,7 @@ from typing import Any
 from starlette.responses import Response
 
 from ..http.dispatch import ThreadPool
-from ..memory.facts.edit import add_fact
+from ..memory.facts.life import add_fact
 from ..memory.history import activity
 from ..memory.recall.explain import explain
 from ..protocol.facts import FactAdd

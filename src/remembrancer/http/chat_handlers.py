@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from starlette.responses import Response, StreamingResponse
 
-from ..agent.chat import ChatTurn, finish, start_chat
+from ..agent.answers import ChatTurn, finish, start_chat
 from ..agent.completions import (
     NAME,
     CompletionTurn,

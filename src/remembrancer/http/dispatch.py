@@ -29,7 +29,7 @@ from ..context import Caller, Context
 from ..fair_queue import FairThreads
 from ..memory.history.endings import due_times, erase_due
 from ..memory.recall.recall import TeamAndTeams
-from ..memory.write.events import FAULTS_MAX
+from ..memory.write.turns import FAULTS_MAX
 from ..models import ModelAttempt
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, NotFound, Unauthorized, Unavailable

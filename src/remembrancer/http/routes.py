@@ -16,8 +16,14 @@ from ..cubes.proposals import create
 from ..feedback import list_feedback, submit_feedback
 from ..files.files import create_file, erase_file
 from ..memory.exchange.importer import import_records
-from ..memory.facts.edit import add_fact, add_instruction, change_fact, remove_fact
-from ..memory.facts.listing import list_facts, list_instructions
+from ..memory.facts.life import (
+    add_fact,
+    add_instruction,
+    change_fact,
+    list_facts,
+    list_instructions,
+    remove_fact,
+)
 from ..memory.files.commands import file_history, run_command
 from ..memory.history.browse import list_events, session_list, user_list
 from ..memory.history.endings import change_event, retention, set_retention
@@ -28,8 +34,8 @@ from ..memory.remember import remember
 from ..memory.summaries.l1 import summarize
 from ..memory.summaries.maps import map_version
 from ..memory.summaries.start_pack import agent_memory, start_pack
-from ..memory.write.events import event_detail, write_batch, write_event
 from ..memory.write.runs import execute
+from ..memory.write.turns import event_detail, write_batch, write_event
 from ..permissions import teams
 from ..permissions.audit import page
 from ..permissions.grants import check, grant, list_grants, log_action, revoke

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
@@ -10,25 +11,26 @@ from typing import Any
 
 from .codex_trust import trust_keys
 from .config_files import (
+    NAME,
+    PROGRAM,
+    Change,
+    ConfigUnreadable,
+    InstallOptions,
+    ScopeUnsupported,
+    folder,
+    headers_command,
+    hook_command,
     json_change,
+    mcp_command,
     member_change,
     part_change,
     put_member,
     require_object,
+    text_of,
 )
-from .file_changes import Change, ConfigUnreadable, text_of
 from .json_text import EditableJson
-from .mcp_hosts import HOSTS
-from .options import (
-    NAME,
-    PROGRAM,
-    InstallOptions,
-    folder,
-    headers_command,
-    hook_command,
-    mcp_command,
-)
 from .toml_text import toml_change
+from .yaml_text import yaml_change
 
 _TOOLS = {
     "claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash|Task|Agent|mcp__.*",
@@ -172,15 +174,6 @@ def _gemini_cli(options: InstallOptions) -> list[Change]:
     return [json_change(path, edit, allows_comments=True)]
 
 
-AGENTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
-    "claude-code": _claude_code,
-    "codex": _codex,
-    "cursor": _cursor,
-    "gemini-cli": _gemini_cli,
-    **HOSTS,
-}
-
-
 def _hooks(path: Path, agent: str, options: InstallOptions) -> Change:
     """Return the change of a hooks file of Claude Code or Codex: event → groups → handlers."""
     command = hook_command(agent, options)
@@ -267,3 +260,111 @@ def _server(path: Path, server: dict[str, Any], options: InstallOptions) -> Chan
 def _file(path: Path, options: InstallOptions) -> Change:
     skill = folder() / "claude-code" / "skills" / "memory" / "SKILL.md"
     return Change(path, text_of(path), None if options.remove else skill.read_text("utf-8"))
+
+
+GOOSE_TIMEOUT_S = 300
+
+
+def _claude_desktop(options: InstallOptions) -> list[Change]:
+    """Return the changes for Claude Desktop.
+
+    Source: modelcontextprotocol.io/docs/develop/connect-local-servers.
+    """
+    _require_user_scope("Claude Desktop", options)
+    path = _application_folder(options) / "Claude" / "claude_desktop_config.json"
+    return [member_change(path, ("mcpServers", NAME), _server_of("claude-desktop", options))]
+
+
+def _opencode(options: InstallOptions) -> list[Change]:
+    """Return the changes for OpenCode.
+
+    Source: opencode.ai/docs/mcp-servers and opencode.ai/docs/config: `opencode.jsonc` or
+    `opencode.json`, both with comments.
+    """
+    base = options.home if options.is_project else options.config / "opencode"
+    path = base / "opencode.jsonc"
+    path = path if path.exists() else base / "opencode.json"
+    server = {"type": "local", "command": mcp_command("opencode", options), "enabled": True}
+    value = None if options.remove else server
+    return [member_change(path, ("mcp", NAME), value, allows_comments=True)]
+
+
+def _goose(options: InstallOptions) -> list[Change]:
+    """Return the changes for Goose.
+
+    Source: block.github.io/goose/docs/guides/config-files.
+    """
+    _require_user_scope("Goose", options)
+    command, *words = mcp_command("goose", options)
+    extension = {
+        "type": "stdio",
+        "name": NAME,
+        "description": "A memory that agents share",
+        "enabled": True,
+        "cmd": command,
+        "args": words,
+        "envs": {},
+        "timeout": GOOSE_TIMEOUT_S,
+    }
+    path = options.config / "goose" / "config.yaml"
+    return [yaml_change(path, ("extensions", NAME), None if options.remove else extension)]
+
+
+def _vscode(options: InstallOptions) -> list[Change]:
+    """Return the changes for Visual Studio Code.
+
+    Source: code.visualstudio.com/docs/copilot/customization/mcp-servers.
+    """
+    folder = _application_folder(options) / "Code" / "User"
+    path = (options.home / ".vscode" if options.is_project else folder) / "mcp.json"
+    server = _server_of("vscode", options)
+    value = None if server is None else {"type": "stdio", **server}
+    return [member_change(path, ("servers", NAME), value, allows_comments=True)]
+
+
+def _zed(options: InstallOptions) -> list[Change]:
+    """Return the changes for Zed.
+
+    Source: zed.dev/docs/ai/mcp and zed.dev/docs/configuring-zed.
+    """
+    folder = options.home / ".zed" if options.is_project else options.config / "zed"
+    server = _server_of("zed", options)
+    value = None if server is None else {**server, "env": {}}
+    names = ("context_servers", NAME)
+    return [member_change(folder / "settings.json", names, value, allows_comments=True)]
+
+
+HOSTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
+    "claude-desktop": _claude_desktop,
+    "opencode": _opencode,
+    "goose": _goose,
+    "vscode": _vscode,
+    "zed": _zed,
+}
+
+
+def _server_of(agent: str, options: InstallOptions) -> dict[str, Any] | None:
+    """Return the entry that most applications share, or None for a removal."""
+    command, *words = mcp_command(agent, options)
+    return None if options.remove else {"command": command, "args": words}
+
+
+def _application_folder(options: InstallOptions) -> Path:
+    """Return the folder of applications with windows: macOS has one of its own."""
+    if sys.platform == "darwin":
+        return options.home / "Library" / "Application Support"
+    return options.config
+
+
+def _require_user_scope(name: str, options: InstallOptions) -> None:
+    if options.is_project:
+        raise ScopeUnsupported(f"{name} has no configuration of projects. Use --scope user.")
+
+
+AGENTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "cursor": _cursor,
+    "gemini-cli": _gemini_cli,
+    **HOSTS,
+}

@@ -11,9 +11,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from .file_changes import text_of
+from .config_files import PROGRAM, text_of
 from .json_text import EditableJson, JsonTextError
-from .options import PROGRAM
 
 CODEX_TRUST_REMEDY = "start codex, enter /hooks and trust the hooks of remembrancer"
 

@@ -15,7 +15,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from .file_changes import Change, ConfigUnreadable, text_of
+from .config_files import Change, ConfigUnreadable, text_of
 
 BEGIN = "# remembrancer: begin"
 END = "# remembrancer: end"  # of earlier releases

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .file_changes import Change, ConfigUnreadable, text_of
+from .config_files import Change, ConfigUnreadable, text_of
 
 INDENT = "  "
 CREATED = "  # remembrancer"  # behind a key that this command added

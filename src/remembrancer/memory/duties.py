@@ -7,22 +7,18 @@ every rule.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ..accounts import name_session_user, records_user, user_reminder
 from ..context import Caller, Context
 from ..cubes import record_exposures, settle
-from ..protocol.limits import (
-    L2_SOURCE_CHARACTERS_MAX,
-    TURNS_PER_CUBE_MIN,
-)
+from ..protocol.limits import L2_SOURCE_CHARACTERS_MAX, TURNS_PER_CUBE_MIN
 from ..protocol.seal import Seal, read_seal, render
 from ..protocol.search import L2Source, MemoryAnswer, MemoryQuery, UnmappedL1
 from ..store import Row, Transaction, load_queries
-from .facts.listing import note_uses
+from .facts.life import note_uses
 from .spaces import SQL
 from .tasks import note_tasks
 
@@ -74,125 +70,48 @@ class SessionCounts:
         return read_seal(lines[-1].strip()) if self.step else None
 
 
-class DutyRule(NamedTuple):
-    """One thing that a session can owe. `kind` is the field of the answer that reports it."""
-
-    word: str
-    kind: Literal["duty_error", "reminders"]
-    when: str
-    message: Callable[[SessionCounts], str]
-    applies: Callable[[SessionCounts], bool]
-
-
-RULES: tuple[DutyRule, ...] = (
-    DutyRule(
-        "turn_not_remembered",
-        "duty_error",
-        "no turn was remembered since the last counted search of this session, unless the client "
-        "writes no seals and the session has no turn",
-        lambda s: (
-            f"No turn was remembered since step {s.remembered_step + 1}. Send it now with "
-            "POST /api/v7/remember. For searches that are not turns, send interact: false."
-        ),
-        # Hooks and tools search; whether they also remember shows in the session's first turn.
-        lambda s: s.remembered_step < s.step and bool(s.seals or s.turns),
-    ),
-    DutyRule(
-        "seal_step",
-        "duty_error",
-        "last_seal is a seal of this service with another step than the last counted search",
-        lambda s: (
-            "The last reply was sealed with the wrong step. "
-            f"The seal should have been `{render(s.step, s.seal_name)}`."
-        ),
-        lambda s: s.seal is not None and s.seal.name == s.seal_name and s.seal.step != s.step,
-    ),
-    DutyRule(
-        "seal_name",
-        "duty_error",
-        "last_seal is the seal of another service",
-        lambda s: (
-            "The last reply was sealed with the name of another service. "
-            f"The seal should have been `{render(s.step, s.seal_name)}`."
-        ),
-        lambda s: s.seal is not None and s.seal.name != s.seal_name,
-    ),
-    DutyRule(
-        "seal_missing",
-        "reminders",
-        "the session has a counted search and this request has no last_seal, unless the client "
-        "writes none (`seals`)",
-        lambda s: (
+def _reminders(s: SessionCounts) -> dict[str, str]:
+    """Return what is due without blocking: what the answer says, by a word for the records."""
+    owed = {}
+    seal, has_seal = render(s.step, s.seal_name), bool((s.last_seal or "").strip())
+    if s.step > 0 and not has_seal and s.seals:
+        owed["seal_missing"] = (
             "Seal every reply and send the seal with the next search as last_seal. "
-            f"The last seal was `{render(s.step, s.seal_name)}`."
-        ),
-        lambda s: s.step > 0 and not (s.last_seal or "").strip() and s.seals,
-    ),
-    DutyRule(
-        "seal_malformed",
-        "reminders",
-        "last_seal is present but is not a seal",
-        lambda s: (
-            f"last_seal is not a seal. It should have been `{render(s.step, s.seal_name)}`, "
-            "on a line of its own."
-        ),
-        lambda s: s.step > 0 and bool((s.last_seal or "").strip()) and s.seal is None,
-    ),
-    DutyRule(
-        "cubes_unrated",
-        "reminders",
-        "an earlier search of this session returned cubes as new that this user has not rated",
-        lambda s: (
+            f"The last seal was `{seal}`."
+        )
+    if s.step > 0 and has_seal and s.seal is None:
+        owed["seal_malformed"] = (
+            f"last_seal is not a seal. It should have been `{seal}`, on a line of its own."
+        )
+    if s.unrated:
+        owed["cubes_unrated"] = (
             f"Rate {', '.join(s.unrated)} with POST /api/v7/experience/vote. To rate all of them "
             '0, send POST /api/v7/remember with duty "vote_nothing" and a duty_reason.'
-        ),
-        lambda s: bool(s.unrated),
-    ),
-    DutyRule(
-        "look_due",
-        "reminders",
-        "the latest turn of this session cites events and had no second look",
-        lambda _: (
+        )
+    if s.is_look_due:
+        owed["look_due"] = (
             "The last reply cites events and had no second look. Check each draft that cites "
             "memory with POST /api/v7/agent/second-look before you show it."
-        ),
-        lambda s: s.is_look_due,
-    ),
-    DutyRule(
-        "cube_due",
-        "reminders",
-        f"{TURNS_PER_CUBE_MIN} or more turns of this session came with neither a cube nor "
-        "`cube_nothing`",
-        lambda s: (
+        )
+    if s.turns_without_cube >= TURNS_PER_CUBE_MIN:
+        owed["cube_due"] = (
             f"A cube is due: the last {s.turns_without_cube} turns brought none. Send the cube_* "
             "fields with the next remember if something learned changes later answers, else duty "
             '"cube_nothing" with a duty_reason.'
-        ),
-        lambda s: s.turns_without_cube >= TURNS_PER_CUBE_MIN,
-    ),
-    DutyRule(
-        "l1_due",
-        "reminders",
-        f"{L1_TURNS} or more turns of this session are not covered by an L1",
-        lambda s: (
+        )
+    if s.turns_without_l1 >= L1_TURNS:
+        owed["l1_due"] = (
             f"An L1 is due: {s.turns_without_l1} turns are not summarised. Send "
             "l1_summary with the next remember: what was done, what was decided, the outcome, "
             "in 5-8 % of the length of the turns."
-        ),
-        lambda s: is_l1_due(s.turns_without_l1),
-    ),
-    DutyRule(
-        "l2_due",
-        "reminders",
-        f"{L2_SUMMARIES} or more L1s are not covered by the map",
-        lambda s: (
+        )
+    if s.l1_count - s.l1_mapped >= L2_SUMMARIES:
+        owed["l2_due"] = (
             f"An L2 is due: {s.l1_count - s.l1_mapped} L1s are not in the map. Send l2_map with "
             "the next remember: headlines over the map and the L1s in l2_source, in about 5 % of "
             "their length. Or call POST /api/v7/memory/map."
-        ),
-        lambda s: is_l2_due(s.l1_count, s.l1_mapped),
-    ),
-)
+        )
+    return owed
 
 
 class DutyReport(NamedTuple):
@@ -207,15 +126,26 @@ class DutyReport(NamedTuple):
 
 def check_duties(counts: SessionCounts) -> DutyReport:
     """Return what a session owes. Duties never withhold hits; they are reported beside them."""
-    due = [rule for rule in RULES if rule.applies(counts)]
-    errors = [rule.message(counts) for rule in due if rule.kind == "duty_error"]
-    reminders = [rule.message(counts) for rule in due if rule.kind == "reminders"]
-    words = [rule.word for rule in due]
+    errors, reminders, seal = {}, _reminders(counts), counts.seal
+    expected = f"The seal should have been `{render(counts.step, counts.seal_name)}`."
+    # Hooks and tools search; whether they also remember shows in the session's first turn.
+    if counts.remembered_step < counts.step and (counts.seals or counts.turns):
+        errors["turn_not_remembered"] = (
+            f"No turn was remembered since step {counts.remembered_step + 1}. Send it now with "
+            "POST /api/v7/remember. For searches that are not turns, send interact: false."
+        )
+    if seal is not None and seal.name != counts.seal_name:
+        errors["seal_name"] = (
+            f"The last reply was sealed with the name of another service. {expected}"
+        )
+    elif seal is not None and seal.step != counts.step:
+        errors["seal_step"] = f"The last reply was sealed with the wrong step. {expected}"
+    words = [*errors, *reminders]
     if counts.step > 0 and not counts.seals and not (counts.last_seal or "").strip():
         words.append("sealless")
     if counts.remembered_step < counts.step and not (counts.seals or counts.turns):
         words.append("turnless")
-    return DutyReport(" ".join(errors) or None, reminders, ",".join(words))
+    return DutyReport(" ".join(errors.values()) or None, list(reminders.values()), ",".join(words))
 
 
 def search_space(

@@ -25,7 +25,7 @@ from ..protocol.trust import TextSource, least
 from ..search import EventText, IndexEntry, index_entries
 from ..store import Row, Transaction
 from .duties import is_l1_due, is_l2_due
-from .facts.write import NewFact, current_fact, store_fact
+from .facts.life import NewFact, current_fact, store_fact
 from .history.forget import Replacement, replace_turn, supersede_draft
 from .intake import Intake
 from .layers import layer_text

@@ -4,6 +4,7 @@ Imported by `context` and every package that calls a model.
 """
 
 from .port import (
+    SLOTS,
     Budget,
     ChoiceDelta,
     ModelAttempt,
@@ -13,7 +14,7 @@ from .port import (
     ModelRequest,
     ModelResponse,
     Models,
+    ModelTarget,
     Slot,
     tokens_of,
 )
-from .slots import SLOTS, ModelTarget

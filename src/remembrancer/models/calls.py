@@ -20,6 +20,7 @@ from ..protocol.agent import ModelTry, ModelUsage
 from ..settings import Settings
 from .openai_endpoint import EndpointError, EndpointOptions, call
 from .port import (
+    SLOTS,
     Budget,
     ChoiceDelta,
     ModelAttempt,
@@ -28,14 +29,15 @@ from .port import (
     ModelOutput,
     ModelRequest,
     ModelResponse,
+    ModelTarget,
     OnDelta,
     OnPiece,
     OnText,
     Reason,
     Slot,
+    targets_of,
     tokens_of,
 )
-from .slots import SLOTS, ModelTarget, targets_of
 
 if TYPE_CHECKING:
     import httpx2

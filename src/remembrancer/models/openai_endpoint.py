@@ -7,8 +7,15 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from .port import ChoiceDelta, ModelChoice, ModelOutput, ModelRequest, Reason, tokens_of
-from .slots import ModelTarget
+from .port import (
+    ChoiceDelta,
+    ModelChoice,
+    ModelOutput,
+    ModelRequest,
+    ModelTarget,
+    Reason,
+    tokens_of,
+)
 
 if TYPE_CHECKING:
     import httpx2

@@ -9,7 +9,7 @@ from pydantic import Field
 from . import limits
 from .constitution import ClientKind
 from .cubes import SharedCube
-from .message import Body, Detail, Id, Message, OrAbsent, example
+from .message import Body, Detail, Id, Message, OrAbsent
 from .search import Hit
 from .text import Telling, Text
 
@@ -66,19 +66,24 @@ class Earlier(Body):
 
 
 class Chat(Body):
-    """Body of `POST /api/v7/agent/chat`."""
+    """Body of `POST /api/v7/agent/chat`.
 
-    model_config = example(
+    Example: {
+      "user_id": "ada",
+      "message": "When does the ferry leave?",
+      "session_id": "summer-trip",
+      "chat_history": [
         {
-            "user_id": "ada",
-            "message": "When does the ferry leave?",
-            "session_id": "summer-trip",
-            "chat_history": [
-                {"role": "user", "content": "We want to go to Elba."},
-                {"role": "assistant", "content": "By ferry, then."},
-            ],
+          "role": "user",
+          "content": "We want to go to Elba."
+        },
+        {
+          "role": "assistant",
+          "content": "By ferry, then."
         }
-    )
+      ]
+    }
+    """
 
     user_id: Id
     """User whose memory to use: a space of the key's account."""
@@ -150,15 +155,14 @@ Outcome = Literal["pass", "fail"]
 
 
 class SecondLook(Body):
-    """Body of `POST /api/v7/agent/second-look`."""
+    """Body of `POST /api/v7/agent/second-look`.
 
-    model_config = example(
-        {
-            "draft": "The ferry leaves at 9:40 (ref: e_7k2m9x0v4t8qz).",
-            "event_id": "e_7k2m9x0v4t8qz",
-            "span": 3,
-        }
-    )
+    Example: {
+      "draft": "The ferry leaves at 9:40 (ref: e_7k2m9x0v4t8qz).",
+      "event_id": "e_7k2m9x0v4t8qz",
+      "span": 3
+    }
+    """
 
     draft: Text
     """The clean answer, as it was remembered."""
@@ -222,9 +226,10 @@ class SecondLooked(Message):
 
 
 class PromptQuery(Message):
-    """Parameters of `GET /api/v7/agent/prompt`."""
+    """Parameters of `GET /api/v7/agent/prompt`.
 
-    model_config = example({"user_id": "ada"})
+    Example: {"user_id": "ada"}
+    """
 
     user_id: Id
     """User of the prompt."""
@@ -234,9 +239,10 @@ class PromptQuery(Message):
 
 
 class PromptWrite(Body):
-    """Body of `PUT /api/v7/agent/prompt`."""
+    """Body of `PUT /api/v7/agent/prompt`.
 
-    model_config = example({"user_id": "ada", "prompt": "Answer in Italian. Ada is an architect."})
+    Example: {"user_id": "ada", "prompt": "Answer in Italian. Ada is an architect."}
+    """
 
     prompt: Annotated[Text, Field(max_length=limits.PROMPT_CHARACTERS_MAX)]
     """The user's own part. An empty text removes it."""
@@ -264,9 +270,10 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class ComplianceQuery(Message):
-    """Parameters of `GET /api/v7/agent/compliance`."""
+    """Parameters of `GET /api/v7/agent/compliance`.
 
-    model_config = example({"days": 7})
+    Example: {"days": 7}
+    """
 
     days: Annotated[int, Field(ge=1, le=limits.COMPLIANCE_DAYS_MAX)] = 30
     """Length of the period in days, counted back from now."""

@@ -12,15 +12,16 @@ from pydantic import ConfigDict, Field, model_validator
 from . import limits
 from .facts import FactChange, FactRemoved, FactStored
 from .forget import EventErased, Forget, Forgotten
-from .message import Id, Message, Misfit, OrAbsent, example
+from .message import Id, Message, Misfit, OrAbsent
 from .search import MemoryQuery, WorkContext
 from .text import Telling, Text
 
 
 class ToolsQuery(Message):
-    """Parameters of `GET /api/v7/tools`."""
+    """Parameters of `GET /api/v7/tools`.
 
-    model_config = example({"format": "openai"})
+    Example: {"format": "openai"}
+    """
 
     format: Literal["openai", "anthropic", "mcp"] = "openai"
     """Format: OpenAI (chat completions), Anthropic (messages) or MCP."""

@@ -12,7 +12,7 @@ from functools import cache
 
 @cache
 def field_descriptions(module: str) -> dict[str, dict[str, str]]:
-    """Return the description of each field of each class of a module of this package."""
+    """Return the description of each field of each class of a module, one paragraph a line."""
     if not module.startswith(f"{__name__.partition('.')[0]}."):
         return {}
     tree = ast.parse(inspect.getsource(sys.modules[module]))
@@ -31,4 +31,5 @@ def _described(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
             targets = [field.target] if isinstance(field, ast.AnnAssign) else targets
             for target in targets:
                 if isinstance(target, ast.Name):
-                    yield target.id, " ".join(text.value.split())
+                    paragraphs = text.value.split("\n\n")
+                    yield target.id, "\n".join(" ".join(one.split()) for one in paragraphs)

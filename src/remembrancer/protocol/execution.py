@@ -8,11 +8,10 @@ from pydantic import BeforeValidator, Field
 
 from . import limits
 from .files import CreatedFile
-from .message import Body, Id, Message, OrAbsent, example
+from .message import Body, Id, Message, OrAbsent
 from .text import Telling
 
 Mode = Literal["fix", "optimize", "all"]
-Strategy = Literal["cascade", "race"]
 Status = Literal["ok", "fixed", "failed", "timeout", "killed"]
 Level = Literal["gvisor", "ns", "landlock", "unsafe"]
 Milliseconds = Annotated[float, Field(ge=0)]
@@ -47,9 +46,10 @@ def _language(value: Any) -> Any:
 
 
 class Execution(Body):
-    """Body of `POST /api/execute/code`."""
+    r"""Body of `POST /api/execute/code`.
 
-    model_config = example({"code": "import math\nprint(math.tau)\nmath.pi"})
+    Example: {"code": "import math\nprint(math.tau)\nmath.pi"}
+    """
 
     code: Annotated[Telling, Field(max_length=limits.CODE_CHARACTERS_MAX)]
     """Python source."""
@@ -59,8 +59,6 @@ class Execution(Body):
     """Language of the source: `python`, also as `py` or `python3`."""
     timeout_s: Annotated[float | None, Field(gt=0, le=limits.RUN_SECONDS_MAX)] = None
     """Time limit in seconds. Default: a setting of the server."""
-    strategy: Strategy = "cascade"
-    """Order of models in a repair: one after another (`cascade`) or all at once (`race`)."""
     session_id: Id | None = None
     """Store the run as an event of this session, so that it can be found and cited."""
     user_id: Id | None = None
@@ -138,7 +136,7 @@ class Attempt(Message):
 
     stage: Literal["run", "deterministic", "model", "optimize", "tidy"]
     """`run`: the program as sent. `deterministic`: changed by a rule. `model`, `tidy`: fixed or
-    tidied by a model. `optimize`: sped up by a rule or a model."""
+    tidied by a model. `optimize`: sped up by a model."""
     repair: OrAbsent[str] = None
     """Name of the rule, if a rule made the change."""
     model: OrAbsent[str] = None
@@ -157,7 +155,7 @@ class Attempt(Message):
 
 
 class Optimized(Message):
-    """Measurements of a program that a rule or a model made faster."""
+    """Measurements of a program that a model made faster."""
 
     cpu_ms_before: Milliseconds
     """CPU time before: median of the runs."""

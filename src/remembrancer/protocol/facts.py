@@ -18,7 +18,6 @@ from .message import (
     Misfit,
     OrAbsent,
     RowNumber,
-    example,
 )
 from .search import Author
 from .sources import ItsSource
@@ -88,9 +87,10 @@ class Fact(Message):
 
 
 class FactsQuery(Message):
-    """Parameters of `GET /api/v7/memory/facts`."""
+    """Parameters of `GET /api/v7/memory/facts`.
 
-    model_config = example({"user_id": "ada", "status": "current"})
+    Example: {"user_id": "ada", "status": "current"}
+    """
 
     user_id: Id | None = None
     """User whose facts to list. Default: the user of the key or the session."""
@@ -139,9 +139,10 @@ def _check_order(one: FactAdd | FactChange) -> None:
 
 
 class FactAdd(Body):
-    """Body of `POST /api/v7/memory/facts`."""
+    """Body of `POST /api/v7/memory/facts`.
 
-    model_config = example({"user_id": "ada", "text": "Ada is allergic to penicillin."})
+    Example: {"user_id": "ada", "text": "Ada is allergic to penicillin."}
+    """
 
     user_id: Id | None = None
     """User whom it is about. Default: the user of the key."""
@@ -167,9 +168,10 @@ class FactAdd(Body):
 
 
 class FactChange(ExactBody):
-    """Body of `PATCH /api/v7/memory/facts/{fact_id}`. Absent fields stay as they are."""
+    """Body of `PATCH /api/v7/memory/facts/{fact_id}`. Absent fields stay as they are.
 
-    model_config = example({"pinned": True})
+    Example: {"pinned": true}
+    """
 
     text: FactText | None = None
     """Another wording. The fact keeps its `fact_id`; the old wording becomes one of its

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
-from .message import Body, Created, Detail, Id, Message, example
+from .message import Body, Created, Detail, Id, Message
 from .text import Telling
 
 FeedbackType = Literal["anomaly", "bug", "cube_issue", "improvement", "security"]
@@ -18,16 +18,15 @@ Severity = Annotated[
 
 
 class Feedback(Body):
-    """Body of `POST /api/v7/feedback`."""
+    """Body of `POST /api/v7/feedback`.
 
-    model_config = example(
-        {
-            "type": "bug",
-            "title": "A hit is cut in two",
-            "description": "The second half is missing.",
-            "severity": 2,
-        }
-    )
+    Example: {
+      "type": "bug",
+      "title": "A hit is cut in two",
+      "description": "The second half is missing.",
+      "severity": 2
+    }
+    """
 
     type: FeedbackType
     """Type: anomaly, bug, cube_issue, improvement or security."""

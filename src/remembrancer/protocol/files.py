@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import Body, Detail, Id, Message, Misfit, OrAbsent, RowNumber, example
+from .message import Body, Detail, Id, Message, Misfit, OrAbsent, RowNumber
 from .service_keys import mask_service_keys
 from .text import Telling, Text
 
@@ -23,11 +23,14 @@ _LAST_SECOND = 253_402_300_799  # of the year 9999
 
 
 class FileCreate(Body):
-    """Body of `POST /api/v7/tools/create-file`."""
+    r"""Body of `POST /api/v7/tools/create-file`.
 
-    model_config = example(
-        {"filename": "Ferry times", "content": "harbour,leaves\nPiombino,09:40\n", "type": "csv"}
-    )
+    Example: {
+      "filename": "Ferry times",
+      "content": "harbour,leaves\nPiombino,09:40\n",
+      "type": "csv"
+    }
+    """
 
     filename: Annotated[Telling, Field(max_length=limits.FILENAME_INPUT_CHARACTERS_MAX)]
     """Name without extension. Keeps letters, digits, spaces and `-_.`; drops folders."""
@@ -135,15 +138,14 @@ _Part = Annotated[Text, Field(max_length=limits.MEMORY_FILE_CHARACTERS_MAX)]
 
 
 class FileCommand(Body):
-    """Body of `POST /api/v7/memory/files`: the input of the memory tool as the model gave it."""
+    r"""Body of `POST /api/v7/memory/files`: the input of the memory tool as the model gave it.
 
-    model_config = example(
-        {
-            "command": "create",
-            "path": "/memories/elba.md",
-            "file_text": "# Elba\n- The ferry leaves Piombino at 9:40.\n",
-        },
-    )
+    Example: {
+      "command": "create",
+      "path": "/memories/elba.md",
+      "file_text": "# Elba\n- The ferry leaves Piombino at 9:40.\n"
+    }
+    """
 
     command: Command
     """Command."""
@@ -194,9 +196,10 @@ class FileDone(Message):
 
 
 class FileQuery(Message):
-    """Parameters of `GET /api/v7/memory/files`."""
+    """Parameters of `GET /api/v7/memory/files`.
 
-    model_config = example({"path": "/memories/elba.md"})
+    Example: {"path": "/memories/elba.md"}
+    """
 
     path: _Path = ROOT
     """Path of a file, or of a folder with all files below it."""

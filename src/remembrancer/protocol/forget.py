@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from . import limits
 from .filters import OnlyPassing
-from .message import ABSENT_IF_NONE, ExactBody, Id, InTeam, Message, Misfit, OrAbsent, example
+from .message import ABSENT_IF_NONE, ExactBody, Id, InTeam, Message, Misfit, OrAbsent
 from .text import Moment, Text
 
 # --- Signed receipts of erasures, and the public keys that verify them -----------------------
@@ -123,9 +123,9 @@ class Forget(ExactBody):
     """Body of `POST /api/v7/memory/forget`.
 
     Without a narrowing field it means the user's whole memory and needs `confirm`.
-    """
 
-    model_config = example({"user_id": "bob", "session_id": "trip-to-elba", "dry_run": True})
+    Example: {"user_id": "bob", "session_id": "trip-to-elba", "dry_run": true}
+    """
 
     user_id: Id | None = None
     """User whose memory to use. Default: the user of the key."""
@@ -244,9 +244,10 @@ _USER = "User whose turns it bounds; null: every user of the account without a r
 
 
 class RetentionSet(ExactBody):
-    """Body of `PUT /api/v7/memory/retention`. Without `days` and `events` the rule is removed."""
+    """Body of `PUT /api/v7/memory/retention`. Without `days` and `events` the rule is removed.
 
-    model_config = example({"user_id": "ada", "days": 365})
+    Example: {"user_id": "ada", "days": 365}
+    """
 
     user_id: Annotated[Id | None, Field(description=_USER)] = None
     days: Annotated[int | None, Field(ge=1, le=limits.RETENTION_DAYS_MAX, description=_DAYS)] = None
@@ -257,9 +258,10 @@ class RetentionSet(ExactBody):
 
 
 class RetentionQuery(Message):
-    """Parameters of `GET /api/v7/memory/retention`."""
+    """Parameters of `GET /api/v7/memory/retention`.
 
-    model_config = example({"user_id": "ada"})
+    Example: {"user_id": "ada"}
+    """
 
     user_id: Id | None = None
     """Only what applies to this user. Default: everything."""

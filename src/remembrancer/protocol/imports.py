@@ -10,7 +10,7 @@ from . import limits
 from .facts import FactText
 from .filters import OfTurn
 from .memory import TurnText
-from .message import Body, Id, Message, Misfit, Saved, example
+from .message import Body, Id, Message, Misfit, Saved
 from .text import Moment, Text
 
 _Name = Annotated[Text, Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX)]
@@ -24,9 +24,10 @@ Origin: TypeAlias = Annotated[
 
 
 class ImportTurn(TurnText):
-    """A turn to import. Its `source` is `import` by default."""
+    """A turn to import. Its `source` is `import` by default.
 
-    model_config = example({"id": "chat-7/1", "query": "Tea?", "response": "Green."})
+    Example: {"id": "chat-7/1", "query": "Tea?", "response": "Green."}
+    """
 
     id: Origin = None
     is_unique: bool = False
@@ -53,9 +54,10 @@ class ImportTurn(TurnText):
 
 
 class ImportFact(Body):
-    """A fact to import."""
+    """A fact to import.
 
-    model_config = example({"id": "7e1c", "text": "Prefers a window seat"})
+    Example: {"id": "7e1c", "text": "Prefers a window seat"}
+    """
 
     text: FactText
     """The fact, as one statement."""
@@ -76,23 +78,13 @@ class ImportFact(Body):
 
 
 class RecordImport(Body):
-    """Body of `POST /api/v7/memory/import`: up to 500 turns and facts."""
+    """Body of `POST /api/v7/memory/import`: up to 500 turns and facts.
 
-    model_config = example(
-        {
-            "turns": [
-                {
-                    "id": "chat-7/1",
-                    "user_id": "ada",
-                    "session_id": "garden",
-                    "query": "How deep do I plant garlic?",
-                    "response": "About 5 cm, tip up.",
-                    "occurred_at": "2025-10-12T16:20:00Z",
-                }
-            ],
-            "facts": [{"id": "7e1c", "user_id": "ada", "text": "Prefers a window seat"}],
-        }
-    )
+    Example: {"turns": [{"id": "chat-7/1", "user_id": "ada", "session_id": "garden",
+        "query": "How deep do I plant garlic?", "response": "About 5 cm, tip up.",
+        "occurred_at": "2025-10-12T16:20:00Z"}],
+        "facts": [{"id": "7e1c", "user_id": "ada", "text": "Prefers a window seat"}]}
+    """
 
     turns: Annotated[list[ImportTurn], Field(max_length=limits.BATCH_TURNS_MAX)] = []  # noqa: RUF012 - pydantic copies it
     """Turns in the order in which they were said."""

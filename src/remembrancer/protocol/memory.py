@@ -20,7 +20,6 @@ from .message import (
     OrAbsent,
     Saved,
     Topic,
-    example,
 )
 from .search import Author, EventId, Occurred
 from .sources import OfSides, TurnSource
@@ -65,22 +64,20 @@ class Turn(Body):
     """Body of `POST /api/v7/remember`: a turn and what the agent learned from it.
 
     Each part may be sent alone; at least one is required.
-    """
 
-    model_config = example(
-        {
-            "query": "When does the ferry leave?",
-            "response": "At 9:40 from Piombino, pier 3.",
-            "session_id": "summer-trip",
-            "topic": "travel",
-            "occurred_at": "2026-03-01T09:30:00Z",
-            "critical": "The family gets seasick in the afternoon wind.",
-            "cube_topic": "ferry times",
-            "cube_essence": "Summer timetables change in the first week of June.",
-            "cube_rules": "- MUST check the date of a timetable before quoting it",
-            "cube_type": "warning",
-        },
-    )
+    Example: {
+      "query": "When does the ferry leave?",
+      "response": "At 9:40 from Piombino, pier 3.",
+      "session_id": "summer-trip",
+      "topic": "travel",
+      "occurred_at": "2026-03-01T09:30:00Z",
+      "critical": "The family gets seasick in the afternoon wind.",
+      "cube_topic": "ferry times",
+      "cube_essence": "Summer timetables change in the first week of June.",
+      "cube_rules": "- MUST check the date of a timetable before quoting it",
+      "cube_type": "warning"
+    }
+    """
 
     query: Text | None = None
     """The user's message. Required with `response`; one of them may be empty."""
@@ -246,16 +243,15 @@ class Remembered(Message):
 
 
 class EventWrite(TurnText):
-    """Body of `POST /api/v7/event/write`."""
+    """Body of `POST /api/v7/event/write`.
 
-    model_config = example(
-        {
-            "query": "Where is the spare key?",
-            "response": "Under the blue flower pot.",
-            "user_id": "ada",
-            "session_id": "house",
-        }
-    )
+    Example: {
+      "query": "Where is the spare key?",
+      "response": "Under the blue flower pot.",
+      "user_id": "ada",
+      "session_id": "house"
+    }
+    """
 
     user_id: Id
     """User whose memory to use: a space of the key's account."""
@@ -334,9 +330,10 @@ class Event(Message):
 
 
 class EventChange(ExactBody):
-    """Body of `PATCH /api/v7/event/{event_id}`: only the fields that are to change."""
+    """Body of `PATCH /api/v7/event/{event_id}`: only the fields that are to change.
 
-    model_config = example({"pinned": True})
+    Example: {"pinned": true}
+    """
 
     expires_at: Moment | None = None
     """Time at which the turn is erased (RFC 3339), in the future."""
@@ -360,9 +357,10 @@ class EventChange(ExactBody):
 
 
 class BatchTurn(TurnText):
-    """One turn of a batch."""
+    """One turn of a batch.
 
-    model_config = example({"query": "Tea?", "response": "Green."})
+    Example: {"query": "Tea?", "response": "Green."}
+    """
 
     user_id: Id | None = None
     """User whose memory to use. Default: that of the batch."""
@@ -372,22 +370,24 @@ class BatchTurn(TurnText):
 
 
 class TurnBatch(Body):
-    """Body of `POST /api/v7/memory/batch`: turns to store together, the oldest first."""
+    """Body of `POST /api/v7/memory/batch`: turns to store together, the oldest first.
 
-    model_config = example(
+    Example: {
+      "user_id": "ada",
+      "session_id": "garden",
+      "turns": [
         {
-            "user_id": "ada",
-            "session_id": "garden",
-            "turns": [
-                {
-                    "query": "How deep do I plant garlic?",
-                    "response": "About 5 cm, tip up.",
-                    "occurred_at": "2025-10-12T16:20:00Z",
-                },
-                {"query": "And how far apart?", "response": "15 cm within the row."},
-            ],
+          "query": "How deep do I plant garlic?",
+          "response": "About 5 cm, tip up.",
+          "occurred_at": "2025-10-12T16:20:00Z"
+        },
+        {
+          "query": "And how far apart?",
+          "response": "15 cm within the row."
         }
-    )
+      ]
+    }
+    """
 
     turns: Annotated[list[BatchTurn], Field(min_length=1, max_length=limits.BATCH_TURNS_MAX)]
     """Turns in the order in which they were said."""
@@ -427,9 +427,10 @@ CURSOR_PATTERN = r"^-?[0-9]{1,16}_[0-9]{1,10}$"  # a time in ms and a number in 
 
 
 class EventsQuery(Message):
-    """Parameters of `GET /api/v7/events`."""
+    """Parameters of `GET /api/v7/events`.
 
-    model_config = example({"user_id": "ada", "limit": 20})
+    Example: {"user_id": "ada", "limit": 20}
+    """
 
     user_id: Id | None = None
     """User whose events to list. Default: the user of the key or the session."""
@@ -490,9 +491,10 @@ SESSION_CURSOR_PATTERN = r"^[0-9]{1,16}_[0-9]{1,18}$"
 
 
 class SessionsQuery(Message):
-    """Parameters of `GET /api/v7/sessions`."""
+    """Parameters of `GET /api/v7/sessions`.
 
-    model_config = example({"user_id": "ada", "limit": 20})
+    Example: {"user_id": "ada", "limit": 20}
+    """
 
     user_id: Id | None = None
     """User whose sessions to list. Default: the key's pin, else the account's name."""

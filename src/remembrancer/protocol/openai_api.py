@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from . import limits
 from .errors import Problem, TooManyRequests, Unauthorized
 from .filters import OfTurn
-from .message import Body, Described, Id, Message, Misfit, OrAbsent, example
+from .message import Body, Described, Id, Message, Misfit, OrAbsent
 from .text import Text
 
 # --- Messages of the OpenAI-compatible chat completions and of the list of models ------------
@@ -126,18 +126,16 @@ class AnswerFormat(Body):
 
 
 class Completion(Body):
-    """Body of `POST /v1/chat/completions`. Unknown fields are passed on to the model."""
+    """Body of `POST /v1/chat/completions`. Unknown fields are passed on to the model.
 
-    model_config = ConfigDict(
-        **example(
-            {
-                "model": "memory",
-                "messages": [{"role": "user", "content": "When does the ferry leave?"}],
-                "user": "ada",
-            }
-        ),
-        **_PASSED_ON,
-    )
+    Example: {
+      "model": "memory",
+      "messages": [{"role": "user", "content": "When does the ferry leave?"}],
+      "user": "ada"
+    }
+    """
+
+    model_config = _PASSED_ON
 
     messages: Annotated[list[Spoken], Field(min_length=1, max_length=limits.CHAT_HISTORY_MAX)]
     """The conversation. One message at least is the user's and not blank."""
@@ -291,12 +289,12 @@ class TextFormat(Body):
 
 
 class ResponseRequest(Body):
-    """Body of `POST /v1/responses`."""
+    """Body of `POST /v1/responses`.
 
-    model_config = ConfigDict(
-        **example({"model": "memory", "input": "When does the ferry leave?", "user": "ada"}),
-        extra="allow",
-    )
+    Example: {"model": "memory", "input": "When does the ferry leave?", "user": "ada"}
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     input: (
         Text
@@ -369,9 +367,10 @@ class ResponseObject(Message):
 
 
 class Embed(Body):
-    """Body of `POST /v1/embeddings`."""
+    """Body of `POST /v1/embeddings`.
 
-    model_config = example({"model": "memory-embedder", "input": "When does the ferry leave?"})
+    Example: {"model": "memory-embedder", "input": "When does the ferry leave?"}
+    """
 
     input: Text | Annotated[list[Text], Field(min_length=1, max_length=limits.EMBEDDING_INPUTS_MAX)]
     """One text, or a list of texts. Tokens in their place are rejected."""

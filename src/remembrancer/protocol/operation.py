@@ -71,7 +71,6 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
-    summary: str
     message: type[Any] | None = None  # the body or the query
     answer: type[A] | None = None
     _: KW_ONLY
@@ -81,7 +80,7 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
     body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # a setting
     takes_idempotency_key: bool = True  # never of a GET
     is_retry_safe: bool = True  # sending it again when its response was lost does no harm
-    has_ranges: bool = False  # serves files and byte ranges (RFC 9110, 14)
+    has_etag: bool = False  # serves files that the client may have (RFC 9110, 13.1.2)
     id_has_slashes: bool = False  # the id in its path, such as the name of a model
     is_constant: bool = False  # answers without work, so that it cannot fail
     # Least role of a member whose request names a team; None: it takes no team. The team is in the
@@ -120,11 +119,22 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
         return method
 
     @property
+    def summary(self) -> str:
+        """The title: the first line of the string below its declaration, without the full stop."""
+        return self._texts[0].removesuffix(".")
+
+    @property
     def description(self) -> str:
-        """The string below its declaration."""
+        """The rest of that string."""
+        return self._texts[1]
+
+    @property
+    def _texts(self) -> tuple[str, str]:
         if self.owner is None:
-            return ""
-        return field_descriptions(self.owner.__module__)[self.owner.__name__][self.operation_id]
+            return "", ""
+        texts = field_descriptions(self.owner.__module__)[self.owner.__name__]
+        title, _, rest = texts[self.operation_id].partition("\n")
+        return title, rest
 
     @property
     def has_item(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, Field
 
 from . import limits
-from .message import Body, Detail, ExactBody, Id, Message, OrAbsent, example
+from .message import Body, Detail, ExactBody, Id, Message, OrAbsent
 from .service_keys import mask_service_keys
 from .text import Readable, Telling, Text
 
@@ -95,11 +95,10 @@ _OneAction = Annotated[Action, Field(description="Action: read, write, exec or d
 
 
 class PermissionCheck(Body):
-    """Body of `POST /api/v7/sysperm/check`."""
+    """Body of `POST /api/v7/sysperm/check`.
 
-    model_config = example(
-        {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "deployer"}
-    )
+    Example: {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "deployer"}
+    """
 
     path: AbsolutePath
     """Absolute path. Resolve links before asking."""
@@ -124,16 +123,15 @@ class PermissionChecked(Message):
 
 
 class GrantRequest(Body):
-    """Body of `POST /api/v7/sysperm/grant`."""
+    """Body of `POST /api/v7/sysperm/grant`.
 
-    model_config = example(
-        {
-            "scope": "/etc/nginx/*.conf",
-            "ttl_minutes": 30,
-            "actions": ["read", "write"],
-            "agent": "deployer",
-        }
-    )
+    Example: {
+      "scope": "/etc/nginx/*.conf",
+      "ttl_minutes": 30,
+      "actions": ["read", "write"],
+      "agent": "deployer"
+    }
+    """
 
     scope: Annotated[Scope, Readable()]
     """Absolute path; a folder with a trailing slash covers all files below it; `*` and `?` match
@@ -199,16 +197,15 @@ class GrantList(Message):
 
 
 class ActionLog(Body):
-    """Body of `POST /api/v7/sysperm/log`."""
+    """Body of `POST /api/v7/sysperm/log`.
 
-    model_config = example(
-        {
-            "grant_id": "g_5v0n8k2m4t6wz",
-            "path": "/etc/nginx/nginx.conf",
-            "action": "write",
-            "result": "worker_connections is 1024 now",
-        }
-    )
+    Example: {
+      "grant_id": "g_5v0n8k2m4t6wz",
+      "path": "/etc/nginx/nginx.conf",
+      "action": "write",
+      "result": "worker_connections is 1024 now"
+    }
+    """
 
     grant_id: Id
     """Grant that the check returned."""
@@ -232,9 +229,10 @@ class ActionLogged(Message):
 
 
 class GrantRevocation(ExactBody):
-    """Body of `POST /api/v7/sysperm/revoke`."""
+    """Body of `POST /api/v7/sysperm/revoke`.
 
-    model_config = example({"grant_id": "g_5v0n8k2m4t6wz"})
+    Example: {"grant_id": "g_5v0n8k2m4t6wz"}
+    """
 
     grant_id: Id
     """Grant to revoke."""

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from . import limits
 from .cubes import SharedCube
 from .filters import ItsMetadata, OnlyPassing
-from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, OrAbsent, example
+from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, OrAbsent
 from .pasted import PRIVATE
 from .sources import ItsSource, TurnSource
 from .text import Moment, Text
@@ -89,9 +89,10 @@ OtherProject = Annotated[
 
 
 class WorkContext(Body):
-    """The rest of a turn besides the user's message. Cubes are chosen for it too."""
+    """The rest of a turn besides the user's message. Cubes are chosen for it too.
 
-    model_config = example({"tools": ["execute_code"], "error": "KeyError: 'id'"})
+    Example: {"tools": ["execute_code"], "error": "KeyError: 'id'"}
+    """
 
     tools: Annotated[
         list[Annotated[Text, Field(max_length=limits.TOOL_NAME_CHARACTERS_MAX)]],
@@ -108,16 +109,15 @@ class WorkContext(Body):
 
 
 class MemoryQuery(Body):
-    """Body of `POST /api/v7/memory`."""
+    """Body of `POST /api/v7/memory`.
 
-    model_config = example(
-        {
-            "query_text": "When does the ferry leave?",
-            "user_id": "ada",
-            "focus_words": ["ferry"],
-            "top_k": 3,
-        }
-    )
+    Example: {
+      "query_text": "When does the ferry leave?",
+      "user_id": "ada",
+      "focus_words": ["ferry"],
+      "top_k": 3
+    }
+    """
 
     query_text: Annotated[
         Text,

@@ -19,7 +19,6 @@ from .message import (
     OrAbsent,
     Saved,
     Topic,
-    example,
 )
 from .search import (
     AsOf,
@@ -39,17 +38,16 @@ Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 
 
 class Summary(Body):
-    """Body of `POST /api/v7/memory/summarize`."""
+    """Body of `POST /api/v7/memory/summarize`.
 
-    model_config = example(
-        {
-            "user_id": "owner",
-            "session_id": "summer-trip",
-            "summary_text": "The ferry leaves at 9:40 from Piombino.",
-            "topic": "travel",
-            "message_count": 2,
-        }
-    )
+    Example: {
+      "user_id": "owner",
+      "session_id": "summer-trip",
+      "summary_text": "The ferry leaves at 9:40 from Piombino.",
+      "topic": "travel",
+      "message_count": 2
+    }
+    """
 
     user_id: Id
     """User whose memory to use: a space of the key's account."""
@@ -79,9 +77,10 @@ class SummarySaved(Message):
 
 
 class SummaryAsked(Body):
-    """Body of `POST /api/v7/memory/summarize/draft`."""
+    """Body of `POST /api/v7/memory/summarize/draft`.
 
-    model_config = example({"user_id": "owner", "session_id": "summer-trip"})
+    Example: {"user_id": "owner", "session_id": "summer-trip"}
+    """
 
     user_id: Id
     """User whose memory to use."""
@@ -124,9 +123,10 @@ class SummaryDraft(Message):
 
 
 class MapRequest(Body):
-    """Body of `POST /api/v7/memory/map`."""
+    """Body of `POST /api/v7/memory/map`.
 
-    model_config = example({"user_id": "owner"})
+    Example: {"user_id": "owner"}
+    """
 
     user_id: Id
     """User of the map."""

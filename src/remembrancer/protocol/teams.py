@@ -8,7 +8,7 @@ from pydantic import Field
 
 from . import limits
 from .forget import Erased, SignedReceipt
-from .message import Body, Id, InTeam, Message, OrAbsent, RowNumber, example
+from .message import Body, Id, InTeam, Message, OrAbsent, RowNumber
 from .permissions import AuditEntry
 from .text import Text
 
@@ -55,9 +55,10 @@ class TeamList(Message):
 
 
 class TeamCreate(Body):
-    """Body of `POST /api/v7/teams`."""
+    """Body of `POST /api/v7/teams`.
 
-    model_config = example({"name": "Garden"})
+    Example: {"name": "Garden"}
+    """
 
     name: TeamName
     user_id: Id | None = None
@@ -66,9 +67,10 @@ class TeamCreate(Body):
 
 
 class TeamChange(Body):
-    """Body of `PATCH /api/v7/teams/{team_id}`."""
+    """Body of `PATCH /api/v7/teams/{team_id}`.
 
-    model_config = example({"name": "Garden and orchard"})
+    Example: {"name": "Garden and orchard"}
+    """
 
     name: TeamName
 
@@ -116,9 +118,10 @@ class TeamMembers(Message):
 
 
 class TeamMemberChange(Body):
-    """Body of `PATCH /api/v7/teams/{team_id}/members`."""
+    """Body of `PATCH /api/v7/teams/{team_id}/members`.
 
-    model_config = example({"member_id": "m_2daxjc42wy6rv", "role": "writer"})
+    Example: {"member_id": "m_2daxjc42wy6rv", "role": "writer"}
+    """
 
     member_id: Id
     """Member whose role to change."""
@@ -133,9 +136,10 @@ class TeamMemberRemoval(Message):
 
 
 class InvitationCreate(Body):
-    """Body of `POST /api/v7/teams/{team_id}/invitations`."""
+    """Body of `POST /api/v7/teams/{team_id}/invitations`.
 
-    model_config = example({"role": "writer", "expires_in_hours": 24})
+    Example: {"role": "writer", "expires_in_hours": 24}
+    """
 
     role: Role = "reader"
     expires_in_hours: Annotated[int, Field(ge=1, le=limits.TEAM_INVITATION_HOURS_MAX)] = (
@@ -173,18 +177,20 @@ class InvitationList(Message):
 
 
 class InvitationRemoval(Message):
-    """Parameters of `DELETE /api/v7/teams/{team_id}/invitations`."""
+    """Parameters of `DELETE /api/v7/teams/{team_id}/invitations`.
 
-    model_config = example({"invitation_id": "i_2daxjc42wy6rv"})
+    Example: {"invitation_id": "i_2daxjc42wy6rv"}
+    """
 
     invitation_id: Id
     """Invitation to withdraw."""
 
 
 class InvitationAccept(Body):
-    """Body of `POST /api/v7/teams/accept`."""
+    """Body of `POST /api/v7/teams/accept`.
 
-    model_config = example({"token": "tmi_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"})
+    Example: {"token": "tmi_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"}
+    """
 
     token: Annotated[Text, Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX)]
     """Token of the invitation."""

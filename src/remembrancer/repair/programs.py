@@ -17,10 +17,9 @@ from ..protocol.execution import (
     RunUsage,
 )
 from ..sandbox.port import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
-from .models.fix import faster, fix, tidier
+from .models.fix import faster, fix, tidier, why_incomparable
 from .models.job import ModelPanel, RepairJob
-from .optimize import RuleRunner, hint, optimize
-from .outcomes import failure_of, ms, outcome_of, why_incomparable
+from .outcomes import failure_of, ms, outcome_of
 from .rules.repair import diff, repair
 from .rules.source import Proposal, Trial
 
@@ -138,7 +137,7 @@ class _ProgramState:
         if job is None:
             self.notes.append(f"Only repair by rule was tried: {self._no_model_reason}.")
             return
-        result = fix(job, self.run, error, self.request.strategy)
+        result = fix(job, self.run, error)
         if result:
             self._accept_fix(result.code, result.run)
             self.extra_fields["verified"] = "tests" if result.has_tests else "runs"
@@ -150,42 +149,20 @@ class _ProgramState:
         self.extra_fields |= {"status": "fixed", "fixed": True}
 
     def _improve(self) -> None:
-        """Make the program faster by rule, then by model, and in mode `all` easier to read."""
-        if self._is_failed:
+        """Make the program faster by model, and in mode `all` easier to read."""
+        if outcome_of(self.run)[0] != "ok":
             if self.request.mode == "optimize":
                 self.notes.append("Not optimized: the program fails.")
             return
-        reason = self._optimize_by_rule()
         job = self._start_job()
-        if job is None:
-            if reason:
-                self.notes.append(f"Not optimized: {reason.rstrip('.')}.")
-            self.notes.append(f"Only rules were tried: {self._no_model_reason}.")
-            return
-        self._improve_by_model(job)
-
-    def _optimize_by_rule(self) -> str | None:
-        """Apply the changes that make the program faster; return the reason if none does."""
-        runner = RuleRunner(self.sandbox, self.request.timeout_s, self.attempts)
-        result = optimize(runner, self.code, self.run)
-        if advice := hint(self.code, self.run):
-            self.notes.append(advice)
-        if isinstance(result, str):
-            return result
-        self.code, self.run = result.code, result.run
-        self.extra_fields["optimized"] = result.optimized
-        self.notes.append(f"Optimized by rule: {', '.join(result.changes)}.")
-        return None
-
-    def _improve_by_model(self, job: RepairJob) -> None:
-        reason = job.stop_reason or why_incomparable(job, self.code, self.run)
-        if reason:
-            self.notes.append(f"Not optimized: {reason.rstrip('.')}.")
+        reason = self._no_model_reason if job is None else job.stop_reason
+        if job is None or (reason := reason or why_incomparable(job, self.code, self.run)):
+            self.notes.append(f"Not optimized: {(reason or '').rstrip('.')}.")
             return
         optimized = faster(job, self.code, self.run)
-        if isinstance(optimized, str) and "optimized" not in self.extra_fields:
+        if isinstance(optimized, str):
             self.notes.append(f"Not optimized: {optimized.rstrip('.')}.")
-        elif not isinstance(optimized, str):
+        else:
             self.code, self.run = optimized.code, optimized.run
             self.extra_fields["optimized"] = optimized.optimized
         if self.request.mode == "all":
@@ -195,10 +172,6 @@ class _ProgramState:
             else:
                 self.code, self.run = tidied.code, tidied.run
                 self.extra_fields["tidied"] = True
-
-    @property
-    def _is_failed(self) -> bool:
-        return outcome_of(self.run)[0] != "ok"
 
 
 class _RuleTrials:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import logging
+import re
 import resource
 import shlex
 import signal
 import socket
+import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
@@ -24,14 +28,7 @@ from .. import __version__, status
 from ..accounts import OWNER, keys
 from ..accounts.sign_in import invite
 from ..console.sign_in import link
-from ..context import (
-    Context,
-    Records,
-    assemble,
-    embedding_parts,
-    open_embedders,
-    open_records,
-)
+from ..context import Context, Records, assemble, embedding_parts, open_embedders, open_records
 from ..files.blobs import open_blobs
 from ..files.files import sweep
 from ..memory.maintenance import Maintenance
@@ -43,9 +40,7 @@ from ..search.text import screening
 from ..settings import SettingInvalid, Settings, read
 from ..store import StoreUnavailable, StoreUnreachable
 from ..store.locations import hold, require_private
-from .allocator import return_memory, trim, trimming
 from .connection import HttpConnection
-from .logs import start_logging
 from .scheduled_backups import ScheduledBackups, check_folder
 from .slots import Slot
 from .supervisor import Place, Supervisor, workers_of
@@ -394,3 +389,115 @@ def _stop(_signal: int, _frame: object) -> NoReturn:
     # uvicorn raises the signal again after its shutdown. By default that would kill the process
     # before the store is closed.
     raise SystemExit(0)
+
+
+# parameters of mallopt(3)
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+
+# Larger blocks are mapped one by one and unmapped when freed: bodies and files, but not the arrays
+# of a search, for which new pages cost more than the search of them.
+MAPPED_BYTES_MIN = 4 << 20
+TRIMMED_BYTES_MIN = 16 << 20  # free memory at the end of the heap
+ARENAS_MAX = 2  # the interpreter's lock lets few threads allocate at once
+# Between two searches for free pages within the heap, which the limits above do not return. Each
+# takes some milliseconds, without the interpreter's lock.
+_TRIM_SECONDS = 10.0
+
+
+def return_memory() -> bool:
+    """Set the limits of glibc's allocator; return False without glibc. Call it before threads."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return False
+    limits = {
+        _MMAP_THRESHOLD: MAPPED_BYTES_MIN,
+        _TRIM_THRESHOLD: TRIMMED_BYTES_MIN,
+        _ARENA_MAX: ARENAS_MAX,
+    }
+    return all(mallopt(parameter, value) for parameter, value in limits.items())
+
+
+def trim() -> None:
+    """Return the free pages of the heap. Without glibc nothing happens."""
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)
+
+
+@contextmanager
+def trimming() -> Iterator[None]:
+    """Return the free pages of the heap every ten seconds during the block."""
+    ends = threading.Event()
+
+    def work() -> None:
+        while not ends.wait(_TRIM_SECONDS):
+            trim()
+
+    thread = threading.Thread(target=work, name="remembrancer-trim", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join()
+
+
+_KEY = re.compile(r"sk_[0-9a-fA-F]{6,}")
+_FORMAT = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+def redact(text: str) -> str:
+    """Replace every API key in a text."""
+    return _KEY.sub("sk_***", text)
+
+
+class Redaction(logging.Filter):
+    """A filter that redacts keys in messages, arguments and tracebacks."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Redact the record. Return True: records are never dropped."""
+        record.msg, record.args = redact(record.getMessage()), ()
+        if record.exc_info and not record.exc_text:
+            record.exc_text = _FORMAT.formatException(record.exc_info)
+        if record.exc_text:
+            record.exc_text = redact(record.exc_text)
+        if record.stack_info:
+            record.stack_info = redact(record.stack_info)
+        return True
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record as one JSON object on one line.
+
+    `time` is RFC 3339 in UTC. A request in the access log also has `request_id`, `method`, `path`,
+    `status` and `duration_ms`; a record with a traceback has `exception`.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        moment = datetime.fromtimestamp(record.created, UTC)
+        line = {
+            "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_text:
+            line["exception"] = record.exc_text
+        return redact(json.dumps(line, ensure_ascii=False))
+
+
+def start_logging(level: str, layout: str = "text") -> None:
+    """Configure one handler on standard error for every logger, including the web server's.
+
+    `layout` is `text` or `json`.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if layout == "json" else _FORMAT)
+    handler.addFilter(Redaction())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):  # their own handlers don't redact
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [], True

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from ..backup.manifest import MANIFEST, BackupDamaged
-from ..backup.write import BackupExists, write_backup
+from ..backup.backup import MANIFEST, BackupDamaged, BackupExists, write_backup
 from ..memory.exchange.restore import no_progress
 from ..permissions.audit import AuditBroken
 from ..settings import SettingInvalid, Settings

@@ -160,9 +160,9 @@ def schema_at(url: str) -> int:
     Raises StoreTooOld and StoreUnavailable.
     """
     if engine_of(url) == "sqlite":
-        from .sqlite import connection as sqlite_connection
+        from .sqlite import store as sqlite_store
 
-        return sqlite_connection.schema_at(_file(url))
+        return sqlite_store.schema_at(_file(url))
     from .postgresql import schema as postgresql_schema
 
     return postgresql_schema.schema_at(url)

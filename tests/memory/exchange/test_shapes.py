@@ -40,7 +40,7 @@ _SHAPES = {
 
 def test_every_sample_is_recognised_and_every_shape_has_one() -> None:
     assert {path.name: detect(path).name for path in SAMPLES.iterdir() if path.is_dir()} == _SHAPES
-    assert set(NAMES) - set(_SHAPES.values()) == {"locomo", "events"}  # test_importing.py
+    assert set(NAMES) - set(_SHAPES.values()) == {"events"}  # test_importing.py
 
 
 @pytest.mark.parametrize("sample", _SHAPES)

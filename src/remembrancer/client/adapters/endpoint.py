@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 
 from ..api_request import is_valid_key, normalize_base_url
-from ..runtime.prompts import ChatMessage
+from ..runtime.session import ChatMessage
 
 ANSWER_BYTES_MAX = 8 << 20  # a longer body is not a chat completion
 QUOTED_CHARACTERS_MAX = 200  # of a body, in an error message

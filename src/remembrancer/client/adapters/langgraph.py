@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from ..runtime.drivers import AsyncRuntime, Runtime
-from ..runtime.prompts import ChatMessage
-from ..runtime.session import Draft, TurnReply
+from ..runtime.session import ChatMessage, Draft, TurnReply
 from .text import AsyncDraftFunction, DraftFunction, NoDraftError, content_text
 
 # LangGraph passes its configuration to a node if the annotation has exactly this name.

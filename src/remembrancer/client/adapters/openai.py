@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from ..runtime.prompts import ChatMessage
+from ..runtime.session import ChatMessage
 from .text import (
     AsyncDraftFunction,
     DraftFunction,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from ..runtime.prompts import ChatMessage
-from ..runtime.session import Draft
+from ..runtime.session import ChatMessage, Draft
 from .text import AsyncDraftFunction, DraftFunction, split_system, text_attribute
 
 

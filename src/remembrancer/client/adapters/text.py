@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from ..runtime.prompts import ChatMessage
-from ..runtime.session import Draft
+from ..runtime.session import ChatMessage, Draft
 from ..turns import message_text
 
 DraftFunction: TypeAlias = Callable[[list[ChatMessage]], str | Draft]

@@ -6,9 +6,9 @@ chat and the benchmark of the runtime also use `run_turn` and `send_call`.
 """
 
 from .drivers import AsyncRuntime, Runtime, run_turn, send_call
-from .prompts import ChatMessage
 from .session import (
     CallFailed,
+    ChatMessage,
     Counts,
     Draft,
     DraftRequest,

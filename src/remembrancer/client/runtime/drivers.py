@@ -10,9 +10,9 @@ from typing import Any
 
 from ..api import AsyncClient, Client
 from ..errors import ClientError
-from .prompts import ChatMessage
 from .session import (
     CallFailed,
+    ChatMessage,
     Counts,
     Draft,
     DraftRequest,

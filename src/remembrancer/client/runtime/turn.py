@@ -35,14 +35,6 @@ from ..errors import (
     UnreachableError,
 )
 from ..turns import readable
-from .prompts import (
-    TurnRequirements,
-    fitting_facts,
-    recalled_items,
-    revision_message,
-    system_message,
-    user_message,
-)
 from .session import (
     CallFailed,
     Counts,
@@ -56,8 +48,14 @@ from .session import (
     SessionState,
     Step,
     TurnReply,
+    TurnRequirements,
     TurnState,
     call,
+    fitting_facts,
+    recalled_items,
+    revision_message,
+    system_message,
+    user_message,
 )
 
 # --- Conversion of a draft's service lines into a `remember` request -------------------------

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .reading import HAN_FIRST, KEYS_MAX, ME, WE, Reading, is_country, readings, stem
-from .tokens import LISTS
+from .reading import HAN_FIRST, KEYS_MAX, LISTS, ME, WE, Reading, is_country, readings, stem
 
 # --- Recognise messages that order a text: what they say is material, not a state of things --
 # "Write a post for us. Our main keyword is ..." says nothing that another such order would change.

@@ -6,7 +6,7 @@ import re
 from typing import Literal, NamedTuple, cast
 
 from ...search import Vectors, load_regression
-from .tokens import load_table, sentences
+from .reading import load_table, sentences
 
 # --- Questions about an earlier state: "Where did I live before?", "Was it always on Thursdays?"
 # Some phrases say so in seven languages. Most questions do not use them: a logistic regression over

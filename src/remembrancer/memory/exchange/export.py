@@ -18,10 +18,10 @@ from ...context import Caller, Records
 from ...files.blobs import open_blobs
 from ...protocol.errors import NotFound
 from ...store import Row, StoreUnavailable, Transaction, load_queries
-from ...store.transfer.catalog import FIRST_PAGE_ROWS, PAGE_ROWS_MAX, next_page_rows, pages
-from ...store.transfer.catalog import SQL as CATALOG
-from ..facts.write import EXPIRED, KINDS
-from ..facts.write import SQL as FACTS
+from ...store.transfer.copy import FIRST_PAGE_ROWS, PAGE_ROWS_MAX, next_page_rows, pages
+from ...store.transfer.copy import SQL as CATALOG
+from ..facts.life import EXPIRED, KINDS
+from ..facts.life import SQL as FACTS
 from ..filters import passing
 from ..spaces import row_id
 from .archive import ArchiveWriter, new_file

@@ -24,8 +24,8 @@ from ...search import EntryMaker, EventText, IndexEntry
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
 from ...store import Transaction
-from ..facts.write import SQL as FACTS
-from ..facts.write import NewFact, store_fact
+from ..facts.life import SQL as FACTS
+from ..facts.life import NewFact, store_fact
 from ..intake import Intake
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
@@ -129,7 +129,6 @@ def read(
         source,
         chosen,
         space=space,
-        is_alone=user_id is None,
         skip_invalid=skip_invalid,
         progress=progress,
     )
@@ -141,7 +140,6 @@ def read(
             source,
             chosen,
             space,
-            is_alone=user_id is None,
             skip_invalid=skip_invalid,
         ),
     )
@@ -157,11 +155,10 @@ def _imported(
     shape: Shape,
     space: Callable[[str | None], str],
     *,
-    is_alone: bool,
     skip_invalid: bool,
 ) -> Iterator[Imported]:
     now_ms = context.clock()
-    for record in imported_records(source, shape, is_alone=is_alone, skip_invalid=skip_invalid):
+    for record in imported_records(source, shape, skip_invalid=skip_invalid):
         if isinstance(record, ShapeTurn):
             yield _imported_turn(record, space(record.user_id), now_ms, context.settings)
         elif isinstance(record, ShapeFact):

@@ -16,9 +16,9 @@ from ...cubes.lessons import Lesson, count_votes, insert_cube, prepare_cube
 from ...protocol.notices import without_notices
 from ...search import EntryMaker, EventText, index_entries
 from ...store import Row, Transaction
-from ..facts.write import CURRENT, EXPIRED, REMOVED, SUPERSEDED, VERSION
-from ..facts.write import KINDS as FACT_KINDS
-from ..facts.write import SQL as FACTS
+from ..facts.life import CURRENT, EXPIRED, REMOVED, SUPERSEDED, VERSION
+from ..facts.life import KINDS as FACT_KINDS
+from ..facts.life import SQL as FACTS
 from ..files.commands import SQL as MEMORY_FILES
 from ..files.commands import charge_bytes
 from ..filters import index_metadata

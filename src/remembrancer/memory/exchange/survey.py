@@ -69,16 +69,14 @@ def open_import(path: Path, shape: str | None = None) -> tuple[Source, Shape]:
     return source, chosen or detect(path)
 
 
-def imported_records(
-    source: Source, shape: Shape, *, is_alone: bool, skip_invalid: bool
-) -> Iterator[Record]:
+def imported_records(source: Source, shape: Shape, *, skip_invalid: bool) -> Iterator[Record]:
     """Yield the checked records of a source.
 
     Raises ImportRefused where the source cannot be read on; with `skip_invalid` that is one more
     invalid record, the last one.
     """
     try:
-        yield from checked(records(source, shape, is_alone=is_alone))
+        yield from checked(records(source, shape))
     except ImportRefused as error:
         if not skip_invalid:
             raise
@@ -91,7 +89,6 @@ def survey(
     shape: Shape,
     *,
     space: Callable[[str | None], str | None] = lambda user_id: user_id,
-    is_alone: bool = True,
     skip_invalid: bool = False,
     progress: Callable[[Survey, Source], None] = lambda _survey, _source: None,
 ) -> Survey:
@@ -101,7 +98,7 @@ def survey(
     ImportRefused for the first invalid record, unless they are skipped.
     """
     summary = Survey(shape=shape.name, title=shape.title)
-    for record in imported_records(source, shape, is_alone=is_alone, skip_invalid=skip_invalid):
+    for record in imported_records(source, shape, skip_invalid=skip_invalid):
         if isinstance(record, InvalidRecord) and not skip_invalid:
             raise ImportRefused(str(record))
         own = record.user_id if isinstance(record, ShapeTurn | ShapeFact) else None

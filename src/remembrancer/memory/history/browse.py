@@ -46,7 +46,7 @@ from ..spaces import (
     split_page,
 )
 from ..spaces import SQL as SPACES
-from ..write.events import event_of, own_event
+from ..write.turns import event_of, own_event
 from .forget import summaries_of_event
 
 # --- List the events of a user page by page, each complete -----------------------------------

@@ -18,7 +18,7 @@ from ...protocol.notices import without_notices
 from ...protocol.text import DAY_MS, rfc3339
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
-from ..facts.edit import erase_expired_facts
+from ..facts.life import erase_expired_facts
 from ..filters import change_metadata
 from ..intake import Intake
 from ..links import EraseRange, link_changes, restore_turn, withdraw_turns
@@ -32,8 +32,7 @@ from ..spaces import (
     space_of,
     update_index,
 )
-from ..write.events import event_of, event_to_change, own_event
-from ..write.turns import add_index
+from ..write.turns import add_index, event_of, event_to_change, own_event
 from .forget import forget_turn
 
 SQL = load_queries("remembrancer.memory.history", "endings.sql")

@@ -66,7 +66,7 @@ from ..spaces import (
     space_of,
     update_index,
 )
-from ..write.events import event_to_change
+from ..write.turns import event_to_change
 
 # --- Sign receipts of erasures with Ed25519, so that anybody with the public key can verify them
 # The private key is in the store, made on first use. Rotation replaces it and leaves its public

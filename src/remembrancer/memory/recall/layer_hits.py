@@ -31,7 +31,7 @@ from ...search import (
 )
 from ...store import Row, Transaction
 from ..changes import names_history
-from ..facts.write import SUPERSEDED, VERSION
+from ..facts.life import SUPERSEDED, VERSION
 from ..instructions import applies
 from ..layers import (
     SQL,

@@ -17,7 +17,7 @@ from ...protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, Star
 from ...protocol.text import beginning, rfc3339, tokens
 from ...protocol.trust import SOURCES
 from ...store import Row, Transaction
-from ..facts.listing import start_facts
+from ..facts.life import start_facts
 from ..projects import project_of
 from ..recall.recall import recall
 from ..spaces import AFTER_ALL, past_ms

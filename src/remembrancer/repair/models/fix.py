@@ -1,21 +1,21 @@
 """Fix a failing program, or improve a working one, with up to three models.
 
-A fix asks the models one after another or in parallel. An improvement is accepted only if output,
+A fix asks the models one after another. An improvement is accepted only if output,
 result and files are identical. Guards inspect each proposal, and the sandbox runs it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from statistics import median
 
 from ...models import ModelMessage, Slot
 from ...protocol import limits
-from ...protocol.execution import ExecutionError, Guard, Optimized, Strategy
+from ...protocol.execution import ExecutionError, Guard, Optimized
 from ...sandbox.port import SandboxRun
-from ..outcomes import is_same, measure, outcome_of, why_unmeasurable
-from .job import SLOTS, GuardReport, ModelProposal, RepairJob, prints_constant
+from ..outcomes import ms, outcome_of
+from .job import GuardReport, ModelProposal, RepairJob, prints_constant
 from .prompts import GUARD_REASONS, RejectedProgram, failure_text
 
 # Errors that changing the program cannot fix: modules, rights or a network that the sandbox lacks,
@@ -38,7 +38,7 @@ UNFIXABLE_ERRORS = frozenset(
     }
 )
 TEMPERATURES = (0.0, 0.5)  # of the first and of later requests to a slot
-_CALLS_PER_RACER = 2  # calls of one request in a race, retries included
+CPU_RATIO_MAX = 0.9  # CPU time of a faster program, relative to the original
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +126,7 @@ class _Fix:
         return not self._has_stable_output and bool(run.stdout)
 
 
-def fix(
-    job: RepairJob, failed_run: SandboxRun, error: ExecutionError, strategy: Strategy
-) -> FixResult | None:
+def fix(job: RepairJob, failed_run: SandboxRun, error: ExecutionError) -> FixResult | None:
     """Return the program fixed by a model, or None if no model could fix it.
 
     The job records the attempts.
@@ -137,7 +135,7 @@ def fix(
         job.stop_reason = f"a model cannot fix {error.type}"
         return None
     state = _Fix(job=job, failed_run=failed_run, error=error)
-    for proposal in _race(state) if strategy == "race" else _cascade(state):
+    for proposal in _cascade(state):
         result = state.evaluate(proposal)
         if result is not None:
             return result
@@ -163,34 +161,6 @@ def _cascade(state: _Fix) -> Iterator[ModelProposal]:
             if proposal is None:
                 return
             yield proposal
-
-
-def _race(state: _Fix) -> Iterator[ModelProposal]:
-    """Yield the proposals of all slots in parallel as they arrive, then those of a second round.
-
-    Requests still in flight when the caller stops are not awaited.
-    """
-    job = state.job
-    threads = ThreadPoolExecutor(len(SLOTS), "repair")
-    try:
-        for temperature in TEMPERATURES[: limits.REPAIR_MODEL_TRIES]:
-            slots = [slot for slot in job.panel.slots if slot not in state.failed_slots]
-            futures = []
-            for slot in slots:
-                share = (
-                    None
-                    if job.is_over
-                    else job.budget.take(job.code, among=1, calls=_CALLS_PER_RACER)
-                )
-                if share is not None:
-                    messages = _messages(state, slot)
-                    futures.append(threads.submit(job.propose, slot, messages, share, temperature))
-            for future in as_completed(futures):
-                yield future.result()
-            if job.is_over:
-                return
-    finally:
-        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _messages(state: _Fix, slot: Slot) -> tuple[ModelMessage, ...]:
@@ -286,3 +256,79 @@ def _prove(
     if prints_constant(candidate.run, candidate.report.constants):
         return None, "hard_codes"
     return measure(job, code, candidate.code, run) if purpose == "optimize" else (None, None)
+
+
+# --- Comparison of a changed program with the original --------------------------------------------
+
+
+def is_same(one: SandboxRun, other: SandboxRun) -> bool:
+    """Return True if both runs succeeded with the same output, result and files."""
+    return outcome_of(one)[0] == outcome_of(other)[0] == "ok" and _effects(one) == _effects(other)
+
+
+def _effects(run: SandboxRun) -> tuple[object, ...]:
+    return run.stdout, run.stderr, run.result, sorted(run.files)
+
+
+def why_incomparable(job: RepairJob, code: str, run: SandboxRun) -> str | None:
+    """Return why no change of this program can be proven equal, or None if one can.
+
+    Runs the program once more.
+    """
+    if (
+        run.stdout_truncated
+        or run.stderr_truncated
+        or run.result_truncated
+        or run.left_out
+        or run.not_named
+    ):
+        return "its output or files exceed a limit and cannot be compared"
+    rerun = job.run(code)
+    if rerun is None:
+        return job.stop_reason
+    return None if is_same(run, rerun) else "its output differs from run to run"
+
+
+def why_unmeasurable(run: SandboxRun) -> str | None:
+    """Return why no shorter time of this program can be measured, or None if one can."""
+    if run.cpu_ms >= limits.OPTIMIZE_CPU_MS_MIN:
+        return None
+    return (
+        f"it takes less than {limits.OPTIMIZE_CPU_MS_MIN} ms of CPU time, "
+        "which is too short to measure"
+    )
+
+
+def measure(
+    job: RepairJob, code: str, new_code: str, expected: SandboxRun
+) -> tuple[Optimized | None, Guard | None]:
+    """Run both programs alternately until it is clear which is faster.
+
+    Return the figures, or the guard that rejects the change, or neither if the time is up.
+    """
+    before: list[float] = []
+    after: list[float] = []
+    wins = 0
+    for _ in range(limits.OPTIMIZE_PAIRS):
+        old = job.run(code)
+        new = None if old is None else job.run(new_code)
+        if old is None or new is None:
+            return None, None
+        if not is_same(old, expected) or not is_same(new, expected):
+            return None, "unequal"
+        before.append(old.cpu_ms)
+        after.append(new.cpu_ms)
+        wins += new.cpu_ms <= CPU_RATIO_MAX * old.cpu_ms
+        if (
+            wins >= limits.OPTIMIZE_PAIRS_WON_MIN
+            or len(before) - wins > limits.OPTIMIZE_PAIRS - limits.OPTIMIZE_PAIRS_WON_MIN
+        ):
+            break
+    if wins < limits.OPTIMIZE_PAIRS_WON_MIN:
+        return None, "not_faster"
+    return Optimized(
+        cpu_ms_before=ms(median(before)),
+        cpu_ms_after=ms(median(after)),
+        pairs=len(before),
+        pairs_won=wins,
+    ), None

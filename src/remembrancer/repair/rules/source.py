@@ -114,11 +114,6 @@ class Tokens(list[Token]):
         pairs = zip(self, self.openers, strict=True)
         return {opener for token, opener in pairs if token.text == ","}
 
-    @property
-    def is_balanced(self) -> bool:
-        """True if every bracket has its partner."""
-        return len(self.pairs) == sum(one.text in OPENERS or one.text in CLOSERS for one in self)
-
     @cached_property
     def _brackets(self) -> tuple[dict[int, int], list[int | None]]:
         pairs: dict[int, int] = {}
@@ -209,20 +204,6 @@ class ProgramSource:
             return None
         last = candidate.tokens[-1]
         return candidate if line <= last.line + last.text.count("\n") else None
-
-    def is_alone(self, statement: SourceStatement) -> bool:
-        """Return True if the statement is all that stands on its lines, comments included."""
-        end = self.code[statement.tokens[-1].end :].partition("\n")[0].strip()
-        starts_line = indent_of(self.lines[statement.line - 1]) == statement.indent
-        return (
-            not end and starts_line and all(one.text not in (";", ":") for one in statement.tokens)
-        )
-
-    def removal(self, statement: SourceStatement) -> Edit:
-        """Return the edit that removes the lines of a statement."""
-        start = statement.tokens[0].start - len(statement.indent)
-        end = self.code.find("\n", statement.tokens[-1].end) + 1 or len(self.code)
-        return Edit(start, end, "")
 
     def apply(self, edits: Iterable[Edit]) -> str:
         """Return the text with these edits, which must not overlap.

@@ -1,6 +1,7 @@
 """Shapes of other products' data: what `remembrancer import` reads.
 
-One module per family, each a function from an opened document to records. `table` lists them.
+`conversations` and `memories` read other products, each by a function from an opened document to
+records. `table` lists them.
 """
 
 from .documents import Source

@@ -23,20 +23,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ....protocol import limits
-from .json_stream import ELEMENT_CHARACTERS_MAX, elements, json_lines, parse, raw_lines
-from .records import (
-    DialoguePart,
-    DialogueSession,
-    ImportRefused,
-    InvalidRecord,
-    LeftOutRecord,
-    Record,
-    one_line,
-    readable_topic,
-    text_of,
-    time_of,
-    turns,
-)
+from .json_stream import ELEMENT_CHARACTERS_MAX, elements, json_lines, object_at, parse, raw_lines
+from .records import Entry, ImportRefused, InvalidRecord, LeftOutRecord, one_line
 from .zips import ZIP_ERRORS, is_zip, open_zip
 
 FILES_MAX = 500_000  # files of a folder
@@ -311,15 +299,6 @@ def _line_objects(head: bytes, *, is_whole: bool) -> tuple[tuple[dict[str, Any],
 # --- The records of a JSON document ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """An object of a document. `key` is the member of the top object whose list it is in."""
-
-    place: str
-    value: dict[str, Any]
-    key: str | None = None
-
-
 def entries(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
     """Yield objects: lines, elements of the list, or elements of the lists in the top object.
 
@@ -327,7 +306,8 @@ def entries(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
     {"value": it}. Raises ImportRefused for JSON that cannot be read on.
     """
     if document.sample().layout == "lines":
-        yield from _lines(document)
+        with document.opened() as stream:
+            yield from json_lines(stream, document.place)
         return
     with document.opened() as stream:
         for key, index, value in elements(stream, document.place):
@@ -335,10 +315,8 @@ def entries(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
             if key is not None and index is None:
                 if value != []:
                     yield Entry(place=f"{document.place}, {key}", value={"value": value}, key=key)
-            elif isinstance(value, dict):
-                yield Entry(place=where, value=value, key=key)
             else:
-                yield InvalidRecord(place=where, detail="expected an object")
+                yield object_at(where, value, key)
 
 
 def whole_objects(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
@@ -366,68 +344,7 @@ def whole_objects(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
     yield Entry(place=document.place, value=value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationExport:
-    """Names of the members of a conversation in a data export.
-
-    A conversation has `field` of this kind; `problem` is said of objects without it. `key`: names
-    of its identifier, the first one present.
-    """
-
-    shape: str
-    field: str
-    kind: type
-    problem: str
-    key: tuple[str, ...]
-    title: str
-    created: str
-
-
-def read_conversations(
-    document: SourceDocument,
-    export: ConversationExport,
-    messages: Callable[[dict[str, Any], str], Iterator[DialoguePart]],
-) -> Iterator[Record]:
-    """Yield the turns of all conversations of a data export.
-
-    `messages` takes a conversation and its place. Raises ImportRefused like `whole_objects`.
-    """
-    for entry in whole_objects(document):
-        if isinstance(entry, InvalidRecord):
-            yield entry
-            continue
-        place, conversation = entry.place.replace(", record ", ", conversation "), entry.value
-        if not isinstance(conversation.get(export.field), export.kind):
-            yield InvalidRecord(place=place, detail=export.problem)
-            continue
-        started_at, invalid = time_of(conversation.get(export.created), place)
-        if invalid:
-            yield invalid
-        yield from turns(
-            messages(conversation, place),
-            DialogueSession(
-                shape=export.shape,
-                key=text_of(conversation, *export.key) or place,
-                topic=readable_topic(conversation.get(export.title)),
-                started_at=started_at,
-            ),
-        )
-
-
 def numbered_messages(messages: Iterable[object], place: str) -> Iterator[Entry | InvalidRecord]:
     """Yield the messages of a conversation at a place; an invalid record for one that is none."""
     for number, message in enumerate(messages, 1):
-        where = f"{place}, message {number}"
-        if isinstance(message, dict):
-            yield Entry(place=where, value=message)
-        else:
-            yield InvalidRecord(place=where, detail="expected an object")
-
-
-def _lines(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
-    with document.opened() as stream:
-        for line in json_lines(stream, document.place):
-            if isinstance(line, InvalidRecord):
-                yield line
-            else:
-                yield Entry(place=line[0], value=line[1])
+        yield object_at(f"{place}, message {number}", message)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from .records import ImportRefused, InvalidRecord
+from .records import Entry, ImportRefused, InvalidRecord
 
 CHUNK = 1 << 16  # bytes of the first read; later reads double while an element is incomplete
 ELEMENT_CHARACTERS_MAX = 128 << 20  # characters of one element of a list or object
@@ -194,10 +194,8 @@ def raw_lines(stream: BinaryIO, place: str) -> Iterator[tuple[int, bytes]]:
             )
 
 
-def json_lines(
-    stream: BinaryIO, place: str
-) -> Iterator[tuple[str, dict[str, Any]] | InvalidRecord]:
-    """Yield place and object of every line; an invalid record for a line without an object."""
+def json_lines(stream: BinaryIO, place: str) -> Iterator[Entry | InvalidRecord]:
+    """Yield the object of every line; an invalid record for a line without one."""
     for number, raw in raw_lines(stream, place):
         where = f"{place}, line {number}"
         try:
@@ -207,7 +205,11 @@ def json_lines(
         except ValueError as error:
             yield InvalidRecord(place=where, detail=str(error))
         else:
-            if isinstance(value, dict):
-                yield where, value
-            else:
-                yield InvalidRecord(place=where, detail="expected an object")
+            yield object_at(where, value)
+
+
+def object_at(place: str, value: object, key: str | None = None) -> Entry | InvalidRecord:
+    """Return the entry of an object, or the invalid record of anything else."""
+    if isinstance(value, dict):
+        return Entry(place=place, value=value, key=key)
+    return InvalidRecord(place=place, detail="expected an object")

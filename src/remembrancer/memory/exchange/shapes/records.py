@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -87,28 +87,50 @@ class InvalidRecord:
 Record = ShapeTurn | ShapeFact | LeftOutRecord | InvalidRecord
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An object of a document. `key` is the member of the top object whose list it is in."""
+
+    place: str
+    value: dict[str, Any]
+    key: str | None = None
+
+    def invalid(self, detail: str) -> InvalidRecord:
+        """Return the record that says what is wrong with it."""
+        return InvalidRecord(place=self.place, detail=detail)
+
+    def left_out(self, reason: str) -> LeftOutRecord:
+        """Return the record that says why it is not imported."""
+        return LeftOutRecord(place=self.place, reason=reason)
+
+
+def each(
+    entries: Iterable[Entry | InvalidRecord], read: Callable[[Entry], Iterator[Record]]
+) -> Iterator[Record]:
+    """Yield what a function reads from each entry; what is invalid already is passed through.
+
+    An entry with a time that cannot be read (TimeUnknown) is invalid.
+    """
+    for entry in entries:
+        if isinstance(entry, InvalidRecord):
+            yield entry
+            continue
+        try:
+            yield from read(entry)
+        except TimeUnknown as error:
+            yield entry.invalid(str(error))
+
+
 def checked(records: Iterable[Record]) -> Iterator[Record]:
     """Yield records; turns and facts that the service would refuse become invalid records."""
     for record in records:
-        detail = None
-        if isinstance(record, ShapeTurn):
-            detail = _turn_error(record)
-        elif isinstance(record, ShapeFact):
-            detail = _fact_error(record)
+        detail = _error(record) if isinstance(record, ShapeTurn | ShapeFact) else None
         yield record if detail is None else InvalidRecord(place=record.place, detail=detail)
 
 
-def _turn_error(turn: ShapeTurn) -> str | None:
+def _error(record: ShapeTurn | ShapeFact) -> str | None:
     try:
-        turn_message(turn)
-    except ValidationError as error:
-        return describe(error)
-    return None
-
-
-def _fact_error(fact: ShapeFact) -> str | None:
-    try:
-        fact_message(fact)
+        turn_message(record) if isinstance(record, ShapeTurn) else fact_message(record)
     except ValidationError as error:
         return describe(error)
     return None

@@ -13,20 +13,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from . import (
-    chatgpt,
-    claude,
-    claude_code,
-    claude_mem,
-    codex,
-    graphiti,
-    hindsight,
-    letta,
-    markdown,
-    mem0,
-    native,
-    openai_messages,
-)
+from . import conversations, markdown, memories
 from .documents import Sample, Source, SourceDocument
 from .records import ImportRefused, InvalidRecord, LeftOutRecord, Record, one_line
 
@@ -34,6 +21,7 @@ SAMPLES_MAX = 200  # files of a folder or archive that are sampled
 NATIVE_FORMAT = "remembrancer-export"  # the `format` in manifest.json of an export
 OTHER_FILE = "file of another kind"
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".af", "")
+_CONVERSATIONS = r"conversations(-\d+)?\.json"
 _JSON = r"\.(json|jsonl|ndjson)"
 
 
@@ -53,75 +41,78 @@ SHAPES = (
         "hindsight",
         "Hindsight: archive of a bank or of documents, or listed memories",
         r"\.json",
-        hindsight.matches,
-        hindsight.read,
+        memories.is_hindsight,
+        memories.read_hindsight,
     ),
     Shape(
         "chatgpt",
         "ChatGPT: data export (conversations.json, alone or in its .zip)",
-        r"conversations(-\d+)?\.json",
-        chatgpt.matches,
-        chatgpt.read,
+        _CONVERSATIONS,
+        conversations.is_chatgpt,
+        conversations.read_chatgpt,
     ),
     Shape(
         "claude",
         "Claude: data export (conversations.json, alone or in its .zip)",
-        r"conversations(-\d+)?\.json",
-        claude.matches,
-        claude.read,
+        _CONVERSATIONS,
+        conversations.is_claude,
+        conversations.read_claude,
     ),
     Shape(
         "claude-code",
         "Claude Code: transcripts (~/.claude/projects)",
         r"\.jsonl",
-        claude_code.matches,
-        claude_code.read,
+        conversations.is_claude_code,
+        conversations.read_claude_code,
     ),
-    Shape("codex", "Codex: rollouts (~/.codex/sessions)", r"\.jsonl", codex.matches, codex.read),
+    Shape(
+        "codex",
+        "Codex: rollouts (~/.codex/sessions)",
+        r"\.jsonl",
+        conversations.is_codex,
+        conversations.read_codex,
+    ),
     Shape(
         "claude-mem",
         "claude-mem: export (JSON) or database (SQLite)",
         r"\.(json|db|sqlite|sqlite3)",
-        claude_mem.matches,
-        claude_mem.read,
+        memories.is_claude_mem,
+        memories.read_claude_mem,
     ),
     Shape(
         "letta",
         "Letta: agent file (.af), or a list of memory blocks",
         r"\.(af|json)",
-        letta.matches,
-        letta.read,
+        memories.is_letta,
+        memories.read_letta,
     ),
     Shape(
-        "mem0", "mem0: memories (get_all, or the platform's list)", _JSON, mem0.matches, mem0.read
+        "mem0",
+        "mem0: memories (get_all, or the platform's list)",
+        _JSON,
+        memories.is_mem0,
+        memories.read_mem0,
     ),
     Shape(
         "graphiti",
         "Zep and Graphiti: sessions with messages, episodes, edges",
         _JSON,
-        graphiti.matches,
-        graphiti.read,
-    ),
-    Shape(
-        "locomo",
-        "LoCoMo: conversations",
-        r"\.json",
-        native.matches_locomo,
-        partial(native.read_locomo, is_alone=True),
+        memories.is_graphiti,
+        memories.read_graphiti,
     ),
     Shape(
         "events",
         "Remembrancer: events as JSON lines",
         r"\.(jsonl|ndjson)",
-        native.matches_events,
-        native.read_events,
+        conversations.is_events,
+        conversations.read_events,
     ),
     Shape(
         "openai-messages",
         "OpenAI: lists of messages, or JSON lines of them",
         _JSON,
-        openai_messages.matches,
-        openai_messages.read,
+        conversations.is_openai,
+        conversations.read_openai,
     ),
     Shape(
         "basic-memory",
@@ -247,22 +238,18 @@ def _has_name(document: SourceDocument, shape: Shape) -> bool:
 
 def _matches(shape: Shape, document: SourceDocument, sample: Sample) -> bool:
     if sample.layout == "sqlite":
-        return shape.name == "claude-mem" and claude_mem.matches_database(document)
+        return shape.name == "claude-mem" and memories.is_claude_mem_database(document)
     return shape.matches(sample)
 
 
-def records(source: Source, shape: Shape, *, is_alone: bool = True) -> Iterator[Record]:
-    """Yield the records of a source, in order. Raises ImportRefused where it cannot be read on.
-
-    `is_alone`: the file's own users are used (LoCoMo: each conversation has a space of its own).
-    """
-    read = partial(native.read_locomo, is_alone=is_alone) if shape.name == "locomo" else shape.read
+def records(source: Source, shape: Shape) -> Iterator[Record]:
+    """Yield the records of a source, in order. Raises ImportRefused where it cannot be read on."""
     with source.documents() as documents:
         yield from source.ignored
         if source.kind == "file":
-            yield from _of_bank(shape, documents, read)(documents[0])
+            yield from _reader(shape, documents)(documents[0])
             return
-        read = _of_bank(shape, documents, read)
+        read = _reader(shape, documents)
         for document in documents:
             if not _has_name(document, shape):
                 yield LeftOutRecord(place=document.place, reason=OTHER_FILE)
@@ -276,16 +263,14 @@ def records(source: Source, shape: Shape, *, is_alone: bool = True) -> Iterator[
                 yield InvalidRecord(place=document.place, detail=_without_place(error, document))
 
 
-def _of_bank(
-    shape: Shape,
-    documents: list[SourceDocument],
-    read: Callable[[SourceDocument], Iterator[Record]],
+def _reader(
+    shape: Shape, documents: list[SourceDocument]
 ) -> Callable[[SourceDocument], Iterator[Record]]:
     """Return the reader of a shape, with the bank of Hindsight's archive."""
     if shape.name != "hindsight":
-        return read
+        return shape.read
     manifest = next((one for one in documents if one.base == "manifest.json"), None)
-    return partial(hindsight.read, bank=hindsight.bank_of(manifest) if manifest else None)
+    return partial(memories.read_hindsight, bank=memories.bank_of(manifest) if manifest else None)
 
 
 def _is_readable(shape: Shape, document: SourceDocument) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ..store import Queries
-from ..store.postgresql.dialect import for_postgresql
-from ..store.queries import NamedStatement
+import remembrancer
+from remembrancer.store import Queries
+from remembrancer.store.postgresql.dialect import for_postgresql
+from remembrancer.store.queries import NamedStatement
 
-PACKAGE = Path(__file__).parent.parent
+PACKAGE = Path(remembrancer.__file__).parent
 _PARAMETER = re.compile(r"(?<!:):([a-z][a-z0-9_]*)")
 
 
