@@ -102,18 +102,18 @@ def import_through(
                 "service, or as an owner on the page /console/import."
             )
         source, shape = open_import(path, options.shape)
-        taking = {"is_alone": options.user_id is None, "skip_invalid": options.skip_invalid}
         with _checking() as report:
             summary = survey(
                 source,
                 shape,
                 space=lambda own: options.user_id if options.user_id is not None else own,
+                skip_invalid=options.skip_invalid,
                 progress=report,
-                **taking,
             )
         result = ImportResult(stored=0, duplicates=0)
         with progress("importing", summary.turns + summary.facts) as advance:
-            for request in _requests(imported_records(source, shape, **taking), options.user_id):
+            records = imported_records(source, shape, skip_invalid=options.skip_invalid)
+            for request in _requests(records, options.user_id):
                 answer = client.import_records(request)
                 result = ImportResult(
                     stored=result.stored + answer.stored,
