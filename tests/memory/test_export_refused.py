@@ -136,7 +136,6 @@ def test_damaged_members_are_refused(
         ("events.jsonl", {"query": "a\0b"}, "query: String should match pattern"),
         ("events.jsonl", {"event_id": "e_1"}, "event_id: String should match pattern"),
         ("events.jsonl", {"occurred_at": "yesterday"}, "occurred_at: Value error, a time must be"),
-        ("events.jsonl", {"occurred_at": "2026-01-01T00:00:00"}, "occurred_at: "),
         ("events.jsonl", {"more": 1}, "more: Extra inputs are not permitted"),
         ("events.jsonl", {"session_id": "other"}, "session_id: the user has no 'other'"),
         ("events.jsonl", {"user_id": "other"}, "user_id: the user has no 'other'"),

@@ -149,4 +149,4 @@ def test_turns_that_say_nothing_pay(memory: Memory) -> None:
     hits = explain(user.context, user.caller, query).hits
 
     costs = {hit.query: [one.name for one in hit.adjustments if one.adds < 0] for hit in hits}
-    assert costs == {"Deploy it to the pier.": [], "ok, thanks": ["empty"]}
+    assert costs == {"Deploy it to the pier.": [], "ok, thanks": ["empty", "repeated"]}

@@ -11,11 +11,10 @@ from .facts import FactText
 from .filters import OfTurn
 from .memory import TurnText
 from .message import Body, Id, Message, Misfit, Saved
-from .text import Moment, Text
+from .text import Moment
 
-_Name = Annotated[Text, Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX)]
 Origin: TypeAlias = Annotated[
-    _Name | None,
+    Id | None,
     Field(
         description="Identifier in its source. A record whose identifier is stored is not stored "
         "again. Default: derived from the content.",
