@@ -16,7 +16,7 @@ import numpy.typing as npt
 from bench.load import DAY_MS, SEED, START_MS, TURNS_A_SESSION, Turns
 from remembrancer.accounts import caller_for
 from remembrancer.context import Context
-from remembrancer.cubes.account_lessons import add_starter
+from remembrancer.cubes.packs import add_starter
 from remembrancer.memory.changes import state_keys
 from remembrancer.memory.spaces import row_id
 from remembrancer.search import analysis_id, analyze, pack, quantize

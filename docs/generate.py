@@ -28,6 +28,7 @@ import typer
 
 from remembrancer.cli.app import app
 from remembrancer.client import Client, ServiceError, adapters
+from remembrancer.cubes.packs import PackHeader, PackLesson, PackSignature
 from remembrancer.memory.exchange.records import MEMBERS, Manifest
 from remembrancer.protocol import errors, limits
 from remembrancer.protocol.described import field_descriptions
@@ -250,6 +251,12 @@ def export_records() -> str:
     return "\n\n".join(_member(name, model) for name, model in models.items())
 
 
+def pack_lines() -> str:
+    """Return a section for each line of a pack."""
+    lines = {"First line": PackHeader, "Lesson": PackLesson, "Last line": PackSignature}
+    return "\n\n".join(_member(name, model) for name, model in lines.items())
+
+
 def _member(name: str, model: Any) -> str:
     schema = model.model_json_schema()
     inner = schema.get("$defs", {})
@@ -300,6 +307,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     },
     "cli.md": {"commands": commands},
     "export-format.md": {"records": export_records, "tables": tables_not_exported},
+    "pack-format.md": {"lines": pack_lines},
     "client.md": {
         "client": client_signature,
         "verbs": client_verbs,

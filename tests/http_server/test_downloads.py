@@ -89,14 +89,63 @@ def test_file_of_another_account_looks_like_a_missing_file(http: Http) -> None:
     assert bob.get(result["url"]).status_code == 404
 
 
+def test_invalid_file_name_returns_404(shared: Http) -> None:
+    for path in ("..%2f..%2fremembrancer.sqlite3", "%2fetc%2fpasswd", "a%00.txt", "%ff%fe",
+                 "%0d%0aSet-Cookie:x", "a" * 5000, "%e2%80%ae", "download.secret"):  # fmt: skip
+        answer = shared.get(f"/download/{path}")
+        assert answer.status_code == 404
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_single_range_is_served(shared: Http) -> None:
+    """RFC 9110, 14."""
+    url = make(shared)["url"]
+    for range_header, part, content_range in (
+        ("bytes=0-4", CONTENT[:5], "0-4"),
+        ("bytes=95-", CONTENT[95:], "95-99"),
+        ("bytes=-3", CONTENT[-3:], "97-99"),
+        ("bytes=99-99", CONTENT[99:], "99-99"),
+        ("bytes=90-1000", CONTENT[90:], "90-99"),
+        ("bytes=-1000", CONTENT, "0-99"),
+        ("Bytes = 0 - 4 ", CONTENT[:5], "0-4"),
+    ):
+        answer = shared.get(url, headers={"Range": range_header})
+        assert (answer.status_code, answer.text) == (206, part)
+        assert answer.headers["content-range"] == f"bytes {content_range}/100"
+        assert answer.headers["content-length"] == str(len(part))
+        assert answer.headers["content-disposition"].startswith("attachment; ")
+
+
+def test_invalid_or_multiple_ranges_return_the_whole_file(shared: Http) -> None:
+    """Only one valid range is served; one beyond the end is a 416.
+
+    See specification.md#download-ranges.
+    """
+    url, empty = make(shared)["url"], make(shared, "")["url"]
+    for range_header in ("bytes=0-1,4-5", "bytes=5-4", "bytes=-", "bytes=a-b", "lines=0-4", "",
+                         "0-4", "bytes=0-4-5", "bytes=--1", "bytes=٠-٤"):  # fmt: skip
+        answer = shared.get(url, headers={"Range": range_header.encode()})
+        assert (answer.status_code, answer.text) == (200, CONTENT)
+        assert answer.headers["accept-ranges"] == "bytes"
+    for range_header in ("bytes=100-", "bytes=100-200", "bytes=-0", f"bytes={10**17}-"):
+        answer = shared.get(url, headers={"Range": range_header})
+        assert (answer.status_code, answer.json()["error"]) == (416, "range_not_satisfiable")
+        assert answer.headers["content-range"] == "bytes */100"
+    for range_header in ("bytes=0-", "bytes=-5"):
+        assert shared.get(empty, headers={"Range": range_header}).status_code == 416
+    assert shared.get(empty).content == b""
+
+
 def test_conditions_compare_the_etag(shared: Http) -> None:
-    """RFC 9110, 13.1.2, and specification.md#download-etag; no part of a file is served."""
+    """RFC 9110, 13.1.2 and 13.1.5: If-None-Match and If-Range."""
     url = make(shared)["url"]
     etag = shared.get(url).headers["etag"]
 
-    assert shared.get(url, headers={"Range": "bytes=0-4"}).text == CONTENT
+    for if_range, status in ((etag, 206), ('"other"', 200)):
+        headers = {"Range": "bytes=0-4", "If-Range": if_range}
+        assert shared.get(url, headers=headers).status_code == status
     for value in (etag, f"W/{etag}", f'"x", {etag}', "*"):
-        answer = shared.get(url, headers={"If-None-Match": value})
+        answer = shared.get(url, headers={"If-None-Match": value, "Range": "bytes=0-"})
         assert (answer.status_code, answer.headers["etag"], answer.content) == (304, etag, b"")
     for value in ('"x"', ""):
         answer = shared.get(url, headers={"If-None-Match": value})
@@ -106,9 +155,11 @@ def test_conditions_compare_the_etag(shared: Http) -> None:
 def test_head_returns_the_headers_of_get(shared: Http) -> None:
     url = make(shared)["url"]
     result, head = dict(shared.get(url).headers), shared.ask("HEAD", url)
+    part = shared.ask("HEAD", url, headers={"Range": "bytes=0-4"})
 
-    assert head.content == b""
+    assert head.content == part.content == b""
     assert {**head.headers, "x-request-id": ""} == {**result, "x-request-id": ""}
+    assert (part.status_code, part.headers["content-length"]) == (206, "5")
 
 
 def test_download_without_its_content_or_the_store_is_503(http: Http, folder: Path) -> None:

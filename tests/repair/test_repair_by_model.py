@@ -56,7 +56,7 @@ print(total(2 * 10**6))
 """
 FAST = "def total(n):\n    return (n - 1) * n * (2 * n - 1) // 6\n\n\nprint(total(2 * 10**6))\n"
 KEY = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"  # split: secret scanners ignore it
-OPTIMIZE, ALL = {"mode": "optimize"}, {"mode": "all"}
+OPTIMIZE, RACE, ALL = {"mode": "optimize"}, {"strategy": "race"}, {"mode": "all"}
 WORDY = sends(
     b'{"choices": [{"message": {"content": "no"}}], '
     b'"usage": {"prompt_tokens": 9, "completion_tokens": 950}}'
@@ -208,6 +208,25 @@ def test_use_of_models_is_limited(
         assert len(tiny.requests) == 2
     else:
         assert [body["max_tokens"] for body in tiny.requests] == [1000]
+
+
+def test_race_returns_the_first_accepted_proposal_without_waiting(repair: Repair) -> None:
+    outcome, _ = repair(BROKEN, [hangs], [fenced(GOOD)], [hangs], options=RACE, repair_seconds=600)
+
+    assert (outcome.status, outcomes(outcome)) == ("fixed", [("model-2", "ok", None)])
+
+
+def test_race_has_a_second_round(repair: Repair) -> None:
+    outcome, _ = repair(
+        BROKEN, [fenced(CHEATING)], [fenced(STILL_WRONG), fenced(GOOD)], options=RACE
+    )
+
+    assert outcome.status == "fixed"
+    assert outcomes(outcome)[-1] == ("model-2", "ok", None)
+    assert sorted(outcomes(outcome)[:2]) == [
+        ("model-1", "refused", "tests_changed"),
+        ("model-2", "failed", "AssertionError"),
+    ]
 
 
 def test_number_of_programs_waiting_for_models_is_limited(repair: Repair, box: Sandbox) -> None:

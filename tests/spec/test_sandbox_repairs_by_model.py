@@ -77,7 +77,7 @@ def test_fix_that_cheats_its_tests_is_refused(start: Start) -> None:
     cheating = WRONG.replace("assert mean([1, 3]) == 2\n", "")
     http, _ = start(replies(f"```python\n{cheating}```"))
 
-    answer = run_code(http, WRONG)
+    answer = run_code(http, WRONG, strategy="race")
 
     assert (answer["status"], answer["fixed"], answer["code"]) == ("failed", False, WRONG)
     assert answer["error"]["type"] == "AssertionError"

@@ -1,4 +1,4 @@
-"""The Ed25519 key with which the service signs receipts of erasures.
+"""The Ed25519 key with which the service signs receipts of erasures and packs of cubes.
 
 The private key is in the store, made on first use. Rotation replaces it and leaves its public half.
 Sources: RFC 8032 (Ed25519), RFC 4648 (base64url).
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SQL = load_queries("remembrancer.accounts", "signing.sql")
-_NAME = "receipts"  # another name would make a second key
+_NAME = "receipts"  # older than packs; a new name would make a second key
 
 
 def signing_key(tx: Transaction, now_ms: int) -> Ed25519PrivateKey:

@@ -27,6 +27,7 @@ from . import (
     receipts,
     service_commands,
     store_commands,
+    teams,
 )
 from .commands import (
     NO_OPTIONS,
@@ -53,6 +54,7 @@ app = Commands(
 )
 app.add_typer(keys.app, name="keys")
 app.add_typer(accounts.app, name="accounts")
+app.add_typer(teams.app, name="teams")
 app.add_typer(audit.app, name="audit")
 app.add_typer(receipts.app, name="receipts")
 app.add_typer(cubes.app, name="cubes")

@@ -143,6 +143,12 @@ class UnsupportedMediaTypeError(ServiceError):
     code = "unsupported_media_type"
 
 
+class RangeNotSatisfiableError(ServiceError):
+    """The requested range lies outside the file."""
+
+    code = "range_not_satisfiable"
+
+
 class InvalidRequestError(ServiceError):
     """The request is invalid; `errors` lists the fields."""
 

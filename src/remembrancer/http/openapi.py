@@ -42,13 +42,34 @@ _IDEMPOTENCY_KEY = {
     "example": "5d2f0a6c-turn-17",
 }
 
-_ETAG_HEADER = {
-    "name": "If-None-Match",
-    "in": "header",
-    "required": False,
-    "description": "The `ETag` of your copy. The response is 304 if the file has not changed.",
-    "schema": {"type": "string"},
-    "example": '"0"',
+_RANGE_HEADERS = [
+    {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": description,
+        "schema": {"type": "string"},
+        "example": example,
+    }
+    for name, description, example in (
+        (
+            "Range",
+            "A single byte range. Any other value returns the whole file.",
+            "bytes=0-4",
+        ),
+        (
+            "If-None-Match",
+            "The `ETag` of your copy. The response is 304 if the file has not changed.",
+            '"0"',
+        ),
+    )
+]
+_RANGE_RESPONSES: dict[str, Any] = {
+    "206": {
+        "description": "The requested range; see `Content-Range`.",
+        "content": {"*/*": {}},
+    },
+    "304": {"description": "Not modified."},
 }
 
 
@@ -130,7 +151,7 @@ def _operation(operation: AnyOperation, refs: Refs) -> dict[str, Any]:
         *_path_parameters(operation),
         *_query_parameters(operation),
         *([_IDEMPOTENCY_KEY] if operation.takes_idempotency_key else []),
-        *([_ETAG_HEADER] if operation.has_etag else []),
+        *(_RANGE_HEADERS if operation.has_ranges else []),
     ]:
         described["parameters"] = parameters
     if operation.body:
@@ -141,7 +162,7 @@ def _operation(operation: AnyOperation, refs: Refs) -> dict[str, Any]:
         described["requestBody"] = {"required": True, "content": {"application/json": content}}
     responses: dict[str, Any] = {
         "200": _success(operation, refs),
-        **({"304": {"description": "Not modified."}} if operation.has_etag else {}),
+        **(_RANGE_RESPONSES if operation.has_ranges else {}),
     }
     prefix = _OPENAI if is_openai_path(operation.path) else ""
     for kind in _problems(operation):
@@ -242,6 +263,7 @@ def _problems(operation: AnyOperation) -> Iterable[type[errors.Problem]]:
         (errors.Conflict, operation.takes_idempotency_key),
         (errors.TooLarge, True),
         (errors.UnsupportedMediaType, has_body),
+        (errors.RangeNotSatisfiable, operation.has_ranges),
         (errors.MisdirectedRequest, True),
         (errors.InvalidRequest, has_input),
         (errors.TooManyRequests, operation.needs_key),

@@ -11,6 +11,7 @@
     ├── Conflict              409  conflicts with an earlier request
     ├── TooLarge              413
     ├── UnsupportedMediaType  415
+    ├── RangeNotSatisfiable   416  the file has no such range
     ├── MisdirectedRequest    421  a host name that is not this service
     ├── InvalidRequest        422  well-formed but invalid
     ├── TooManyRequests       429
@@ -128,6 +129,12 @@ class UnsupportedMediaType(Problem):
     error, status, title = "unsupported_media_type", 415, "Unsupported media type"
 
 
+class RangeNotSatisfiable(Problem):
+    """The file has no such range. The header `Content-Range` has its length."""
+
+    error, status, title = "range_not_satisfiable", 416, "No such part"
+
+
 class MisdirectedRequest(Problem):
     """The header `Host` is none of the names of this service. Add it to `REMEMBRANCER_HOSTS`."""
 
@@ -175,6 +182,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
     Conflict,
     TooLarge,
     UnsupportedMediaType,
+    RangeNotSatisfiable,
     MisdirectedRequest,
     InvalidRequest,
     TooManyRequests,

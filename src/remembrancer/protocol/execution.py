@@ -12,6 +12,7 @@ from .message import Body, Id, Message, OrAbsent
 from .text import Telling
 
 Mode = Literal["fix", "optimize", "all"]
+Strategy = Literal["cascade", "race"]
 Status = Literal["ok", "fixed", "failed", "timeout", "killed"]
 Level = Literal["gvisor", "ns", "landlock", "unsafe"]
 Milliseconds = Annotated[float, Field(ge=0)]
@@ -59,6 +60,8 @@ class Execution(Body):
     """Language of the source: `python`, also as `py` or `python3`."""
     timeout_s: Annotated[float | None, Field(gt=0, le=limits.RUN_SECONDS_MAX)] = None
     """Time limit in seconds. Default: a setting of the server."""
+    strategy: Strategy = "cascade"
+    """Order of models in a repair: one after another (`cascade`) or all at once (`race`)."""
     session_id: Id | None = None
     """Store the run as an event of this session, so that it can be found and cited."""
     user_id: Id | None = None

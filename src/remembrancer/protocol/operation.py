@@ -80,7 +80,7 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
     body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # a setting
     takes_idempotency_key: bool = True  # never of a GET
     is_retry_safe: bool = True  # sending it again when its response was lost does no harm
-    has_etag: bool = False  # serves files that the client may have (RFC 9110, 13.1.2)
+    has_ranges: bool = False  # serves files and byte ranges (RFC 9110, 14)
     id_has_slashes: bool = False  # the id in its path, such as the name of a model
     is_constant: bool = False  # answers without work, so that it cannot fail
     # Least role of a member whose request names a team; None: it takes no team. The team is in the

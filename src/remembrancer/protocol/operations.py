@@ -575,7 +575,7 @@ class Operations:
         files.DownloadQuery,
         media_type="*/*",
         needs_key=False,
-        has_etag=True,
+        has_ranges=True,
         errors=(Unauthorized,),
     )
     """Download a file.

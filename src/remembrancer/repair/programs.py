@@ -137,7 +137,7 @@ class _ProgramState:
         if job is None:
             self.notes.append(f"Only repair by rule was tried: {self._no_model_reason}.")
             return
-        result = fix(job, self.run, error)
+        result = fix(job, self.run, error, self.request.strategy)
         if result:
             self._accept_fix(result.code, result.run)
             self.extra_fields["verified"] = "tests" if result.has_tests else "runs"

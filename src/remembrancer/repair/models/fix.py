@@ -1,21 +1,22 @@
 """Fix a failing program, or improve a working one, with up to three models.
 
-A fix asks the models one after another. An improvement is accepted only if output,
+A fix asks the models one after another or in parallel. An improvement is accepted only if output,
 result and files are identical. Guards inspect each proposal, and the sandbox runs it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from statistics import median
 
 from ...models import ModelMessage, Slot
 from ...protocol import limits
-from ...protocol.execution import ExecutionError, Guard, Optimized
+from ...protocol.execution import ExecutionError, Guard, Optimized, Strategy
 from ...sandbox.port import SandboxRun
 from ..outcomes import ms, outcome_of
-from .job import GuardReport, ModelProposal, RepairJob, prints_constant
+from .job import SLOTS, GuardReport, ModelProposal, RepairJob, prints_constant
 from .prompts import GUARD_REASONS, RejectedProgram, failure_text
 
 # Errors that changing the program cannot fix: modules, rights or a network that the sandbox lacks,
@@ -39,6 +40,7 @@ UNFIXABLE_ERRORS = frozenset(
 )
 TEMPERATURES = (0.0, 0.5)  # of the first and of later requests to a slot
 CPU_RATIO_MAX = 0.9  # CPU time of a faster program, relative to the original
+_CALLS_PER_RACER = 2  # calls of one request in a race, retries included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +128,9 @@ class _Fix:
         return not self._has_stable_output and bool(run.stdout)
 
 
-def fix(job: RepairJob, failed_run: SandboxRun, error: ExecutionError) -> FixResult | None:
+def fix(
+    job: RepairJob, failed_run: SandboxRun, error: ExecutionError, strategy: Strategy
+) -> FixResult | None:
     """Return the program fixed by a model, or None if no model could fix it.
 
     The job records the attempts.
@@ -135,7 +139,7 @@ def fix(job: RepairJob, failed_run: SandboxRun, error: ExecutionError) -> FixRes
         job.stop_reason = f"a model cannot fix {error.type}"
         return None
     state = _Fix(job=job, failed_run=failed_run, error=error)
-    for proposal in _cascade(state):
+    for proposal in _race(state) if strategy == "race" else _cascade(state):
         result = state.evaluate(proposal)
         if result is not None:
             return result
@@ -161,6 +165,34 @@ def _cascade(state: _Fix) -> Iterator[ModelProposal]:
             if proposal is None:
                 return
             yield proposal
+
+
+def _race(state: _Fix) -> Iterator[ModelProposal]:
+    """Yield the proposals of all slots in parallel as they arrive, then those of a second round.
+
+    Requests still in flight when the caller stops are not awaited.
+    """
+    job = state.job
+    threads = ThreadPoolExecutor(len(SLOTS), "repair")
+    try:
+        for temperature in TEMPERATURES[: limits.REPAIR_MODEL_TRIES]:
+            slots = [slot for slot in job.panel.slots if slot not in state.failed_slots]
+            futures = []
+            for slot in slots:
+                share = (
+                    None
+                    if job.is_over
+                    else job.budget.take(job.code, among=1, calls=_CALLS_PER_RACER)
+                )
+                if share is not None:
+                    messages = _messages(state, slot)
+                    futures.append(threads.submit(job.propose, slot, messages, share, temperature))
+            for future in as_completed(futures):
+                yield future.result()
+            if job.is_over:
+                return
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _messages(state: _Fix, slot: Slot) -> tuple[ModelMessage, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 
 from ...models import (
@@ -63,13 +64,23 @@ class ModelPanel:
         return "no model is configured"
 
 
+@dataclass(slots=True)
+class SlotBudget:
+    """The share of the budget for one model request."""
+
+    budget: Budget
+    tokens: int
+    calls: int = field(default=0)
+
+
 class RepairBudget:
-    """The remaining budget of one repair request."""
+    """The remaining budget of one repair request. Safe to use from many threads."""
 
     def __init__(self, settings: Settings) -> None:
         self.calls_left, self.tokens_left = settings.repair_calls_max, settings.repair_tokens_max
         self._share_tokens_min = settings.model_tokens_max
         self._deadline = time.monotonic() + settings.repair_seconds
+        self._lock = threading.Lock()
 
     @property
     def seconds_left(self) -> float:
@@ -79,21 +90,37 @@ class RepairBudget:
     @property
     def exhausted(self) -> str | None:
         """Return the limit that is reached, in words for a note, or None."""
-        if self.calls_left <= 0:
-            return "limit of model calls"
-        if self.tokens_left < _TOKENS_MIN:
-            return "limit of model tokens"
+        with self._lock:
+            if self.calls_left <= 0:
+                return "limit of model calls"
+            if self.tokens_left < _TOKENS_MIN:
+                return "limit of model tokens"
         return None if self.seconds_left else "time limit for repair"
 
-    def share(self, among: int) -> Budget:
-        """Return the calls that are left, and the time of one of `among` requests."""
-        seconds = min(limits.REPAIR_CALL_SECONDS_MAX, self.seconds_left / max(among, 1))
-        return Budget(seconds=seconds, calls=self.calls_left)
+    def take(self, code: str, *, among: int, calls: int) -> SlotBudget | None:
+        """Reserve a share for one of `among` requests, with at most `calls` calls.
 
-    def tokens_for(self, code: str) -> int:
-        """Return the most tokens of an answer with a program such as this."""
-        wanted = max(self._share_tokens_min, 2 * tokens_of(code) + _TOKENS_OVERHEAD)
-        return min(self.tokens_left, wanted)
+        Return None if a limit is reached.
+        """
+        if self.exhausted:
+            return None
+        with self._lock:
+            calls = min(calls, self.calls_left)
+            tokens = min(
+                self.tokens_left,
+                max(self._share_tokens_min, 2 * tokens_of(code) + _TOKENS_OVERHEAD),
+            )
+            self.calls_left -= calls
+            self.tokens_left -= tokens
+        seconds = min(limits.REPAIR_CALL_SECONDS_MAX, self.seconds_left / max(among, 1))
+        return SlotBudget(budget=Budget(seconds=seconds, calls=calls), tokens=tokens, calls=calls)
+
+    def release(self, share: SlotBudget, attempts: tuple[ModelAttempt, ...]) -> None:
+        """Return the unused part of a share."""
+        completion_tokens = sum(attempt.completion_tokens for attempt in attempts)
+        with self._lock:
+            self.calls_left += share.budget.calls_left
+            self.tokens_left += max(share.tokens - completion_tokens, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +149,7 @@ class ModelProposal:
 
 
 class RepairJob:
-    """The program of one request. Not thread-safe."""
+    """The program of one request. Not thread-safe, except `propose`."""
 
     def __init__(
         self,
@@ -160,13 +187,27 @@ class RepairJob:
 
         Return None if a limit is reached; `stop_reason` says which.
         """
-        if self.is_over:
+        share = (
+            None
+            if self.is_over
+            else self.budget.take(
+                self.code, among=among, calls=self.panel.settings.repair_calls_max
+            )
+        )
+        if share is None:
+            self.stop_reason = self.stop_reason or "the model budget per request is used up"
             return None
-        start, budget = time.monotonic(), self.budget.share(among)
+        return self.propose(slot, messages, share, temperature)
+
+    def propose(
+        self, slot: Slot, messages: tuple[ModelMessage, ...], share: SlotBudget, temperature: float
+    ) -> ModelProposal:
+        """Request a proposal from a slot within a share of the budget. Thread-safe."""
+        start = time.monotonic()
         request = ModelRequest(
             slot=slot,
             messages=messages,
-            tokens_max=self.budget.tokens_for(self.code),
+            tokens_max=share.tokens,
             temperature=temperature,
             outside=self.panel.outside,
         )
@@ -174,12 +215,11 @@ class RepairJob:
         failure: str | None = None
         attempts: tuple[ModelAttempt, ...]
         try:
-            response = self.panel.models.ask(request, budget)
+            response = self.panel.models.ask(request, share.budget)
             attempts = response.tries
         except ModelFailed as error:
             attempts, failure = error.tries, error.reason
-        self.budget.calls_left = budget.calls_left
-        self.budget.tokens_left -= sum(attempt.completion_tokens for attempt in attempts)
+        self.budget.release(share, attempts)
         code = extract_program(response.text, is_cut=response.is_cut) if response else None
         return ModelProposal(
             slot=slot,
