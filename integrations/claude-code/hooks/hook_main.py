@@ -18,6 +18,7 @@ AGENTS = {  # with the modules that answer their events
     "codex": "hook_events",
     "cursor": "hook_cursor",
     "gemini-cli": "hook_gemini",
+    "opencode": "hook_events",  # opencode.js translates its events
 }
 EVENT_BYTES_MAX = 64 << 20
 

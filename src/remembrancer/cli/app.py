@@ -353,8 +353,8 @@ def install(
     and its address if no other agent needs them.
 
     Args:
-        agent: Hooks and tools: claude-code, codex, cursor or gemini-cli. Tools alone:
-            claude-desktop, goose, opencode, vscode or zed.
+        agent: Hooks and tools: claude-code, codex, cursor, gemini-cli or opencode. Tools
+            alone: claude-desktop, goose, vscode or zed.
         scope: user: for all projects; project: for this folder.
         gate: What needs a grant. writes: changes of system files, and reads of secrets; all: all
             reads of system files, too; off: nothing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from importlib import resources
@@ -106,10 +107,11 @@ def _claude_code(options: InstallOptions) -> list[Change]:
         "headersHelper": headers_command(),
     }
     skill = own / "skills" / "remembrancer-memory" / "SKILL.md"
+    source = folder() / "claude-code" / "skills" / "memory" / "SKILL.md"
     return [
         _hooks(settings, "claude-code", options),
         _server(servers, server, options),
-        _file(skill, options),
+        _file(skill, source.read_text("utf-8"), options),
     ]
 
 
@@ -257,9 +259,8 @@ def _server(path: Path, server: dict[str, Any], options: InstallOptions) -> Chan
     return member_change(path, ("mcpServers", NAME), None if options.remove else server)
 
 
-def _file(path: Path, options: InstallOptions) -> Change:
-    skill = folder() / "claude-code" / "skills" / "memory" / "SKILL.md"
-    return Change(path, text_of(path), None if options.remove else skill.read_text("utf-8"))
+def _file(path: Path, text: str, options: InstallOptions) -> Change:
+    return Change(path, text_of(path), None if options.remove else text)
 
 
 GOOSE_TIMEOUT_S = 300
@@ -276,17 +277,24 @@ def _claude_desktop(options: InstallOptions) -> list[Change]:
 
 
 def _opencode(options: InstallOptions) -> list[Change]:
-    """Return the changes for OpenCode.
+    """Return the changes for OpenCode: tools, and a plugin that passes events to the hooks.
 
-    Source: opencode.ai/docs/mcp-servers and opencode.ai/docs/config: `opencode.jsonc` or
-    `opencode.json`, both with comments.
+    Source: opencode.ai/docs/mcp-servers, /config and /plugins: `opencode.jsonc` or `opencode.json`,
+    both with comments.
     """
     base = options.home if options.is_project else options.config / "opencode"
     path = base / "opencode.jsonc"
     path = path if path.exists() else base / "opencode.json"
-    server = {"type": "local", "command": mcp_command("opencode", options), "enabled": True}
+    command = mcp_command("opencode", options, beside_hooks=True)
+    server = {"type": "local", "command": command, "enabled": True}
     value = None if options.remove else server
-    return [member_change(path, ("mcp", NAME), value, allows_comments=True)]
+    plugins = (base / ".opencode" if options.is_project else base) / "plugins"
+    plugin = (folder() / "claude-code" / "hooks" / "opencode.js").read_text("utf-8")
+    words = json.dumps(shlex.split(hook_command("opencode", options)))
+    return [
+        member_change(path, ("mcp", NAME), value, allows_comments=True),
+        _file(plugins / "remembrancer.js", plugin.replace('["COMMAND"]', words), options),
+    ]
 
 
 def _goose(options: InstallOptions) -> list[Change]:
