@@ -38,6 +38,7 @@ PAGES = {  # statements that also return their rows in the order of this index
     "cubes/board.sql cubes_of_evidence": "cubes USING INDEX cubes_evidence (account_id=? AND evidence=?)",
     "cubes/board.sql own_page": "cubes USING INDEX cubes_account (account_id=? AND id<?)",
     "cubes/board.sql shared_page": "cubes USING INDEX cubes_status (status=? AND id<?)",
+    "memory/facts/facts.sql related": "fact_keys USING PRIMARY KEY (space_id=? AND key=? AND fact>?)",
     "memory/history/activity.sql latest_steps": "steps USING INDEX steps_asked (asked_ms>? AND asked_ms<?)",
     "memory/history/activity.sql turn_of_step": "events USING INDEX events_session (session=? AND created_ms>? AND created_ms<?)",
     "memory/history/browse.sql facts_of_event": "facts USING INDEX",

@@ -29,18 +29,24 @@ update facts set kind = :kind, condition = :condition where account_id = :accoun
 -- drop_keys: Forget what a fact is about
 delete from fact_keys where account_id = :account_id and fact = :fact;
 
--- related: The newest current facts of a space with one of these keys, a JSON array; the plus keeps SQLite from reading all facts of the account
+-- related: The newest current facts of a space with one of these keys, a JSON array: of a common key only the newest are read; the plus keeps SQLite from reading all facts of the account
 select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, facts.metadata
 from facts where +facts.account_id = :account_id and facts.status = 0 and facts.id <> :id and facts.id in (
-    select fact_keys.fact from fact_keys
-    where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
+    select fact_keys.fact from json_each(:keys) as wanted cross join fact_keys
+    where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key = wanted.value and fact_keys.fact >= coalesce((
+        select newest.fact from fact_keys as newest where newest.account_id = :account_id and newest.space_id = :space_id and newest.key = wanted.value
+        order by newest.fact desc limit 1 offset :most
+    ), 0)
 ) order by facts.id desc limit :most;
 
 -- related [postgresql]: without the plus, which it does not need
 select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, facts.metadata
 from facts where facts.account_id = :account_id and facts.status = 0 and facts.id <> :id and facts.id in (
-    select fact_keys.fact from fact_keys
-    where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
+    select fact_keys.fact from json_each(:keys) as wanted cross join fact_keys
+    where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key = wanted.value and fact_keys.fact >= coalesce((
+        select newest.fact from fact_keys as newest where newest.account_id = :account_id and newest.space_id = :space_id and newest.key = wanted.value
+        order by newest.fact desc limit 1 offset :most
+    ), 0)
 ) order by facts.id desc limit :most;
 
 -- newest_facts: The newest facts of a space that hold, with the vectors of an embedder, without one of them; the plus keeps SQLite from reading all facts of the account

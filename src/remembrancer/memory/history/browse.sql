@@ -3,9 +3,9 @@ select spaces.user_id from spaces
 where spaces.account_id = :account_id and spaces.user_id >= :low
     and coalesce(
         (select 1 from sessions where sessions.account_id = :account_id and sessions.space_id = spaces.id limit 1),
-        (select 1 from facts where facts.account_id = :account_id and facts.space_id = spaces.id and facts.text <> '' limit 1),
+        (select 1 from facts where facts.account_id = :account_id and facts.space_id = spaces.id and facts.status = 0 limit 1),
         (select 1 from memory_files where memory_files.account_id = :account_id and memory_files.space_id = spaces.id and is_current = 1 limit 1)
-    ) is not null
+    ) = 1
 order by spaces.user_id limit :most;
 
 -- counts_of: The amount of data of a space
