@@ -101,7 +101,7 @@ def test_key_appears_in_no_repr_error_or_log(url: str, caplog: pytest.LogCapture
 
 
 def test_invalid_address_and_key_are_rejected_without_quoting_the_key() -> None:
-    wrong = [
+    for url in (
         "",
         "ftp://x",
         "http://",
@@ -110,8 +110,7 @@ def test_invalid_address_and_key_are_rejected_without_quoting_the_key() -> None:
         "http://x#y",
         "x:y",
         "http://[::",
-    ]
-    for url in wrong:
+    ):
         with pytest.raises(ValueError, match="base_url"):
             Client(url)
     for key in ("", "sk_ 1", "sk_1\n", "sk_é"):

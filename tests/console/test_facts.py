@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from console.fact_pages import DAY_MS, HERE, LIST, add, listed, page_of
 from console.reader import Reader, words_of
-from console.window import Site
-from playwright.sync_api import expect
 
 from remembrancer.protocol.limits import CRITICAL_CHARACTERS_MAX
 from remembrancer.protocol.text import rfc3339
@@ -94,40 +92,3 @@ def test_form_for_an_unknown_fact_answers_404(owner: Reader, form: str) -> None:
 
     for fact_id in ("", "f_none"):
         assert owner.send(f"{HERE}/{form}", fact_id=fact_id, **entered).status_code == 404
-
-
-@pytest.mark.parametrize("scripts", [True, False])
-def test_fact_is_added_reworded_traced_and_deleted_in_a_browser(site: Site, scripts: bool) -> None:
-    with site.window(
-        "owner", viewport={"width": 390, "height": 844}, java_script_enabled=scripts
-    ) as page:
-        page.goto(LIST)
-        page.get_by_text("Add a fact", exact=True).click()
-        page.get_by_label("Fact about owner").fill("Ada lives in Genoa.")
-        page.get_by_label("Holds from").fill("2025-03-01T09:30")
-        page.get_by_role("button", name="Add fact").click()
-        expect(page.get_by_role("status")).to_contain_text("The fact is stored.")
-
-        page.get_by_role("link", name="Ada lives in Genoa.").click()
-        page.get_by_text("Correct", exact=True).click()
-        page.get_by_label("New wording").fill("Ada lives in Livorno.")
-        page.get_by_role("button", name="Change wording").click()
-        history = page.get_by_role("list", name="History").get_by_role("listitem")
-        expect(history).to_have_count(2)
-        expect(history.first).to_contain_text("Ada lives in Genoa.")
-        expect(history.first).to_contain_text("since 2025-03-01 09:30")
-        expect(history.last).to_contain_text("Ada lives in Livorno.")
-        if scripts:
-            assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-        page.get_by_role("button", name="Pin").click()
-        expect(page.get_by_role("button", name="Unpin")).to_be_visible()
-        page.get_by_text("Times", exact=True).click()
-        page.get_by_label("Holds until").fill("2035-01-01T00:00:00")
-        page.get_by_role("button", name="Change times").click()
-        expect(page.get_by_text("until 2035-01-01 00:00").first).to_be_visible()
-
-        page.get_by_text("Delete…", exact=True).click()
-        page.get_by_role("button", name="Delete fact").click()
-        expect(page.get_by_text("The fact is deleted")).to_be_visible()
-        expect(page.get_by_text("Livorno")).to_have_count(0)

@@ -65,11 +65,6 @@ class TestOtherSites:
 
         assert (answer.status_code, PNG in answer.content) == (403, False)
 
-    @pytest.mark.parametrize("site", ["same-origin", "none"])
-    def test_same_origin_and_direct_requests_are_allowed(self, owner: Reader, site: str) -> None:
-        path, headers = at("download", make(owner)), {"sec-fetch-site": site}
-        assert owner.ask("GET", path, headers=headers).status_code == 200
-
     def test_requests_without_a_cookie_are_redirected_to_sign_in(self, owner: Reader) -> None:
         name = make(owner)
         owner.cookies = {}

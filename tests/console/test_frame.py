@@ -79,39 +79,6 @@ class TestEveryPage:
         assert owner.ask("GET", path, headers=key).status_code == 303  # a key opens no page
 
 
-EMPTY = {
-    "/console": "Waiting for the first turn",
-    "/console/audit": "No entries yet",
-    "/console/connect": "remembrancer install claude-code",
-    "/console/cubes": "No lessons yet",
-    "/console/feedback": "No open reports",
-    "/console/files": "Ask a connected agent for a file",
-    "/console/knows": "Write down a fact",
-    "/console/memory": "No turns of owner yet",
-    "/console/memory?kind=fact": "No current facts",
-    "/console/memory?kind=session": "Import your chats",
-    "/console/memory?kind=summary": "No summaries yet",
-    "/console/memory?kind=wish": "No wishes yet",
-    "/console/permissions": "No grants in force",
-    "/console/searches": "No searches yet",
-    "/console/searches?order=missed": "Nothing missed",
-    "/console/teams": "No teams yet",
-    "/console/usage": "No usage yet",
-    "/console/users": 'href="/console/import"',
-    "/profile": "No keys yet",
-}
-
-
-def test_page_without_data_says_how_to_begin(owner: Reader) -> None:
-    """Only Home and Connect show commands."""
-    pages_of = {path: owner.get(path).text for path in EMPTY}
-
-    assert {path for path, text in EMPTY.items() if text not in pages_of[path]} == set()
-    assert [path for path, page in pages_of.items() if "sk_..." in page] == [
-        "/console", "/console/connect",
-    ]  # fmt: skip
-
-
 def test_browser_takes_the_turns_of_its_account(app: Starlette, owner: Reader) -> None:
     """Until it signs out; others are strangers (specification.md#limit-fair)."""
     groups = app.state.dispatcher.groups

@@ -50,29 +50,6 @@ def audit_entries(context: Context) -> list[dict[str, Any]]:
     return [json.loads(entry) for entry in export_entries(context)]
 
 
-def add_grant(owner: Reader, **other: str) -> str:
-    """Add a grant on the page; return its id."""
-    page = owner.followed(owner.send(f"{PATH}/grant", **(NGINX | other)))
-    grant_ids: list[str] = re.findall(r'<code class="id">(g_\w+)</code>', page.text)
-    return grant_ids[0]
-
-
-class TestList:
-    """The page lists the grants in force."""
-
-    def test_grant_is_shown_with_its_remaining_time(
-        self, owner: Reader, clock: testing.FrozenClock
-    ) -> None:
-        """The server renders the remaining time, so it is right without JavaScript."""
-        grant_id = add_grant(owner)
-        clock.advance(61_000)
-        page = owner.get(PATH)
-
-        assert "/etc/nginx/*.conf read, write deployer 28 min 59 s" in words_of(page.text)
-        assert 'data-left="1739"' in page.text
-        assert grant_id in page.text
-
-
 class TestCreate:
     """The form that creates a grant."""
 

@@ -109,38 +109,23 @@ class TestChangeKeys:
 class TestSetUp:
     """The set-up instructions of the page, run as shown."""
 
-    @pytest.fixture
-    def shell(self, app: Starlette, tmp_path: Path, owner: Reader) -> Callable[[str], str]:
-        """Return a function that runs a copyable block in a real shell and returns stdout."""
+    def test_python_example_stores_and_finds_a_turn(
+        self, app: Starlette, tmp_path: Path, owner: Reader
+    ) -> None:
+        with serving(app) as port:
+            page = owner.send("/profile/keys", label="", user_id="", may="write", lasts="").text
+            exports = pasted(page, "paste-environment").replace(ORIGIN, f"http://127.0.0.1:{port}")
+            (tmp_path / "try.py").write_text(pasted(page, "paste-python"), "utf-8")
+            output = subprocess.run(
+                ["sh", "-ec", f"{exports}\n{sys.executable} {tmp_path / 'try.py'}\n"],
+                stdout=subprocess.PIPE,
+                text=True,
+                timeout=60,
+                check=True,
+                env=_bare(),
+            ).stdout
 
-        def run(block: str) -> str:
-            with serving(app) as port:
-                page = owner.send("/profile/keys", label="", user_id="", may="write", lasts="").text
-                exports = pasted(page, "paste-environment").replace(
-                    ORIGIN, f"http://127.0.0.1:{port}"
-                )
-                text = pasted(page, block)
-                if block == "paste-python":
-                    (tmp_path / "try.py").write_text(text, "utf-8")
-                    text = f"{sys.executable} {tmp_path / 'try.py'}"
-                elif block == "paste-agent":
-                    calls = [line for line in text.splitlines() if line.startswith("      ")]
-                    text = "\n".join(calls)
-                process = subprocess.run(
-                    ["sh", "-ec", f"{exports}\n{text}\n"],
-                    capture_output=True,
-                    text=True,
-                    timeout=60,
-                    check=False,
-                    env=_bare(),
-                )
-            assert process.returncode == 0, process.stderr
-            return process.stdout
-
-        return run
-
-    def test_python_example_stores_and_finds_a_turn(self, shell: Callable[[str], str]) -> None:
-        assert shell("paste-python") == "At 9:40 from Piombino, pier 3.\n"
+        assert output == "At 9:40 from Piombino, pier 3.\n"
 
     def test_cursor_and_claude_code_set_up_reaches_the_mcp_server(self, owner: Reader) -> None:
         page = owner.send("/profile/keys", label="", user_id="", may="write", lasts="").text

@@ -16,7 +16,7 @@ from remembrancer.server.app import make_app
 
 
 class Read(HTMLParser):
-    """The ids, links and pictures of a page, what it loads or runs, its text and its commands."""
+    """The ids, links and pictures of a page, what it loads or runs, and its text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -25,9 +25,7 @@ class Read(HTMLParser):
         self.sources: list[str] = []
         self.loaded: list[str] = []
         self.forbidden: list[str] = []
-        self.commands: list[str] = []
         self.text = ""
-        self._in_pre = self._in_command = False
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -42,19 +40,10 @@ class Read(HTMLParser):
             self.links.append(values["href"])
         elif "src" in values or "href" in values:
             self.loaded.append(values.get("src") or values["href"])
-        self._in_command = tag == "code" and self._in_pre
-        self._in_pre = tag == "pre"
-        self.commands += [""] if self._in_command else []
-
-    def handle_endtag(self, tag: str) -> None:
-        """End a command."""
-        self._in_command &= tag != "code"
 
     def handle_data(self, data: str) -> None:
         """Collect the text."""
         self.text += data
-        if self._in_command:
-            self.commands[-1] += data
 
 
 def read(http: Http, address: str) -> Read:

@@ -5,14 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
 from service import Http
-
-from remembrancer.http import bodies
-from remembrancer.protocol.errors import InvalidJson, InvalidRequest, Problem
-from remembrancer.protocol.memory import Turn
-from remembrancer.protocol.search import MemoryQuery
 
 GOOD: dict[str, dict[str, Any]] = {
     "/api/v7/memory": {"query_text": "ferry", "user_id": "owner"},
@@ -121,23 +114,3 @@ def test_invalid_idempotency_key_is_422(shared: Http) -> None:
         answer = shared.post(path, GOOD[path], headers={"Idempotency-Key": value})
         assert answer.status_code == 422
     assert shared.rows() == before
-
-
-ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
-NAMES = st.sampled_from(sorted({*MemoryQuery.model_fields, *Turn.model_fields, "x/y", "~"}))
-
-
-@given(
-    st.binary()
-    | st.dictionaries(NAMES | st.text(), ANY_JSON).map(lambda body: json.dumps(body).encode())
-)
-def test_any_bytes_are_parsed_or_rejected_with_a_problem(raw: bytes) -> None:
-    for model in (MemoryQuery, Turn):
-        try:
-            bodies.parse(model, raw)
-        except Problem as problem:
-            assert isinstance(problem, InvalidJson | InvalidRequest)
-            json.dumps(problem.body("r")).encode("ascii")

@@ -8,21 +8,16 @@ import re
 import shlex
 import signal
 import socket
-import sqlite3
 import stat
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from waiting import wait_until
 
-from remembrancer import status, testing
-from remembrancer.accounts import caller_for, keys
-from remembrancer.memory.remember import remember
-from remembrancer.protocol.memory import Turn
+from remembrancer import testing
+from remembrancer.accounts import keys
 from remembrancer.server.run import AddressUnusable, run
 from remembrancer.settings import Settings
 from remembrancer.store import DataFolderReadable
@@ -105,39 +100,6 @@ def test_first_start_prints_a_working_key_and_curl_lines(start: Start) -> None:
     assert (ended, key in log) == (0, False)
     assert "sk_" not in second_text
     assert stop(again, signal.SIGINT)[0] == 0
-
-
-def test_restart_reindexes_after_an_embedder_change(folder: Path, start: Start) -> None:
-    """Search goes on meanwhile (specification.md#status-embedding-pending)."""
-    context = testing.context(folder)
-    keys.create(context, account="owner")
-    caller = caller_for(context)
-    for n in range(50):
-        remember(
-            context, caller, Turn(query=f"What opens locker {n}?", response=f"The word zx{n}qv.")
-        )
-    before = status.readiness(context).embedding
-    context.close()
-    server = start()
-    address = re.findall(r"http://\S+", output_until(server, "keys create"))[0]
-    pending: list[int] = []
-
-    def is_reindexed() -> bool:
-        with urllib.request.urlopen(f"{address}/readyz") as answer:  # noqa: S310 - our own address
-            pending.append(json.load(answer)["embedding"]["pending"])
-        return not pending[-1]
-
-    wait_until(is_reindexed)
-
-    assert before is not None
-    assert before.pending == 0
-    assert pending == sorted(pending, reverse=True)
-    assert stop(server, signal.SIGTERM)[0] == 0
-    with sqlite3.connect(folder / "remembrancer.sqlite3") as rows:
-        derived_by = rows.execute(
-            "select distinct name from event_index join embedders on embedders.id = embedder"
-        ).fetchall()
-    assert [name.split(" ")[0] for (name,) in derived_by] == ["none"]
 
 
 def test_hangup_changes_the_embedder_of_a_running_server(folder: Path) -> None:

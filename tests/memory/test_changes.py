@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bench.changes.pairs import Pair, labelled_pairs
-from remembrancer.memory.changes import change, change_keys, names_history
+from remembrancer.memory.changes import change
 
 WRONG_LINKS_MAX = 0.01  # share of the pairs that must not be linked
 COVERAGE_MIN = 0.92  # share of the changes linked for certain; measured: 0.98
@@ -44,15 +42,6 @@ def test_most_changes_are_linked_in_pairs_that_no_rule_was_chosen_on() -> None:
     assert coverage(held_out) >= HELD_OUT_COVERAGE_MIN
 
 
-@given(st.text(max_size=300), st.text(max_size=300))
-def test_any_text_has_an_answer(older: str, newer: str) -> None:
-    result = change(older, newer)
-
-    assert change(older, older) is None
-    if result is not None and result.certain:
-        assert change_keys(older) & change_keys(newer)
-
-
 @pytest.mark.parametrize(
     ("older", "newer"),
     [
@@ -74,47 +63,6 @@ def test_a_newer_value_of_the_same_attribute_is_a_certain_change(older: str, new
     assert is_linked(older, newer)
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("Ada likes jazz.", "Ada likes techno."),
-        ("Mark speaks German.", "Mark speaks Spanish."),
-        ("Ida's son is named Max.", "Ida's son is named Ben."),
-        ("Tom's friend is Kai.", "Tom's friend is Jo."),
-    ],
-)
-def test_attributes_with_several_values_are_left(older: str, newer: str) -> None:
-    assert change(older, newer) is None
-
-
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("Ada moved to Berlin.", "Ada lives in Berlin."),
-        ("The deadline is 1 May.", "The deadline is May 1st."),
-        ("The deadline is 1 May.", "The deadline is 1 May 2026."),
-        ("Ada lives in Rome.", "Ada lives in Rome with her sister."),
-        ("会议在五月一日。", "会议在5月1日。"),
-    ],
-)
-def test_equal_meaning_in_other_words_is_no_change(older: str, newer: str) -> None:
-    assert change(older, newer) is None
-
-
-@pytest.mark.parametrize(
-    "newer",
-    [
-        "Bo lives in Berlin.",
-        "In 2019 Ada lived in Paris.",
-        "Ada used to live in Paris.",
-        "Ada might move to Berlin.",
-        "Does Ada live in Berlin?",
-    ],
-)
-def test_others_the_past_plans_and_questions_replace_nothing(newer: str) -> None:
-    assert change("Ada lives in Rome.", newer) is None
-
-
 def test_a_value_that_may_hold_beside_the_older_one_is_a_hint() -> None:
     for older, newer in [
         ("Ada lives in Rome.", "Ada lives in Italy."),
@@ -124,30 +72,3 @@ def test_a_value_that_may_hold_beside_the_older_one_is_a_hint() -> None:
         result = change(older, newer)
         assert result is not None
         assert not result.certain
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "Where did Ada live before?",
-        "What was the original deadline?",
-        "What was my previous address?",
-        "Which database did we use at first?",
-        "Wo hat Ada früher gewohnt?",
-        "Was war ursprünglich geplant?",
-        "Où habitait Ada avant ?",
-        "Quel était le budget à l'origine ?",
-        "¿Dónde vivía Ada antes?",
-        "¿Cuál era el plan al principio?",
-        "Dove viveva Ada prima?",
-        "Qual era il budget in origine?",
-        "Где Ада жила раньше?",
-        "Какой срок был изначально?",
-        "艾达以前住在哪里？",
-        "一开始用的是什么工具？",
-        "當初的地點是哪裡？",
-        "這是從哪個舊狀態改過來的？",
-    ],
-)
-def test_phrases_ask_for_an_earlier_state(query: str) -> None:
-    assert names_history(query)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from memory.asking import opened
 
-from remembrancer.memory.recall.explain import explain
-from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import Settings
 
 OLD = ("The towel in the bathroom is blue.", "2023-01-01T00:00:00Z")
@@ -30,19 +27,3 @@ def test_age_counts_only_with_a_half_life(tmp_path: Path) -> None:
     """Of two equal turns the newer one is first with a half-life; none is left out."""
     assert order(tmp_path / "none", decay_days=0) == ["2023", "2025"]
     assert order(tmp_path / "half", decay_days=200) == ["2025", "2023"]
-
-
-def test_explanation_counts_the_cost_of_age(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path, embedder="none", durability="normal", decay_days=200)
-    with opened(tmp_path, settings=settings) as memory:
-        memory.tell(OLD[0], occurred_at=OLD[1])
-        query = MemoryQuery(query_text="Is the towel blue?", user_id="ada", interact=False)
-
-        answer = explain(memory.context, memory.caller, query)
-
-    [hit] = answer.hits
-    features = sum(feature.adds for feature in hit.features)
-    [age] = hit.adjustments
-    assert age.name == "age"
-    assert age.adds < -1
-    assert answer.start_score + features + age.adds == pytest.approx(hit.raw_score, abs=0.01)

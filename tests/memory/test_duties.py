@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import pytest
 from architecture.tree import ROOT
 
 from remembrancer.memory.duties import SessionCounts, check_duties
@@ -32,29 +31,6 @@ def owed(standing: SessionCounts) -> dict[str, tuple[str, str]]:
     texts = [("duty_error", report.duty_error)] if report.duty_error else []
     texts += [("reminders", text) for text in report.reminders]
     return dict(zip(filter(None, report.words.split(",")), texts, strict=True))
-
-
-def test_each_case_applies_only_to_its_own_state() -> None:
-    assert {word: list(owed(standing)) for word, standing in OWING.items()} == {
-        word: [word] for word in OWING
-    }
-
-
-@pytest.mark.parametrize(
-    ("standing", "word"),
-    [
-        (replace(GOOD, last_seal="  "), "seal_missing"),
-        (replace(GOOD, last_seal=render(5, "SVC")), "seal_name"),
-        (replace(GOOD, remembered_step=0), "turn_not_remembered"),
-        (replace(GOOD, last_seal=f"  {render(4)}\n"), None),
-        (replace(GOOD, turns=19, turns_without_l1=14), None),
-        (replace(GOOD, l1_count=9), None),
-        (replace(GOOD, turns_without_cube=2), None),
-        (replace(GOOD, seal_name="SVC", last_seal=render(4, "SVC")), None),
-    ],
-)
-def test_cases_apply_at_their_boundaries(standing: SessionCounts, word: str | None) -> None:
-    assert list(owed(standing)) == ([word] if word else [])
 
 
 def test_documentation_lists_every_case() -> None:

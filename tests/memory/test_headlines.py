@@ -3,26 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from remembrancer.memory.summaries.maps import headlines, sentences
-
-TEXTS = st.lists(st.text("ab C1.!?,;\n-。字", max_size=120), max_size=5)
-
-
-@given(texts=TEXTS, characters=st.integers(0, 200), each=st.integers(0, 40))
-def test_headlines_are_verbatim_and_within_the_length(
-    texts: list[str], characters: int, each: int
-) -> None:
-    """Headlines never invent (specification.md#map-headlines)."""
-    chosen = headlines(texts, characters, each)
-
-    assert [one for one in chosen if one.sentence not in texts[one.text]] == []
-    assert len(chosen) == len(set(chosen))
-    takes = sum(len(one.sentence) for one in chosen) + each * len({one.text for one in chosen})
-    assert takes <= characters or len(chosen) == 1
-    assert bool(chosen) == any(character.isalnum() for text in texts for character in text)
+from remembrancer.memory.summaries.maps import sentences
 
 
 @pytest.mark.parametrize(

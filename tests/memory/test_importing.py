@@ -38,15 +38,6 @@ def lines(*events: Any) -> str:
     return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
 
 
-def test_repeated_import_stores_only_new_lines(imports: Imports) -> None:
-    imports.imported(lines(GARLIC, BEANS))
-
-    assert imports.imported(lines(GARLIC, BEANS)) == ImportResult(stored=0, duplicates=2)
-    assert imports.imported(
-        lines(BEANS, {"query": "And peas?", "response": "Two."}, GARLIC)
-    ) == ImportResult(stored=1, duplicates=2)
-
-
 def test_an_id_may_be_that_of_a_turn_in_each_session(imports: Imports) -> None:
     turns = [
         {"id": str(n), "session_id": session, "query": f"{n} in {session}", "response": "Yes."}
@@ -79,19 +70,10 @@ def test_bom_and_line_endings_are_normalized(imports: Imports, content: str | by
     [
         ('{"query": "a"', "Invalid JSON: EOF while parsing an object, at character 13"),
         ("hello", "Invalid JSON: expected value, at character 1"),
-        ('{"query": "a"}', "response: Field required"),
         ('{"query": 7, "response": "b"}', "query: Input should be a valid string"),
-        ('{"query": " ", "response": ""}', "Value error, query and response are both empty"),
-        ('{"query": "a", "response": "b", "occurred_at": "yesterday"}', "occurred_at: "),
-        (
-            '{"query": "a", "response": "b", "id": ""}',
-            "id: String should have at least 1 character",
-        ),
-        ('{"query": "a", "response": "b", "user_id": ""}', "user_id: "),
         ('{"query": "a\\u0000", "response": "b"}', "query: "),
         ('{"query": "\\ud800", "response": "b"}', "Invalid JSON: "),
         ("7", "Input should be an object"),
-        ("null", "Input should be an object"),
         ("[" * 100_000, "Invalid JSON: recursion limit exceeded"),
         (b'{"query": "\xff", "response": "b"}', "Invalid JSON: invalid unicode code point"),
     ],

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from memory.asking import Concepts, Memory, opened
 
 import remembrancer
@@ -77,19 +75,6 @@ def test_answerable_is_low_for_questions_that_no_turn_answers(
     assert likely.hits[0].query == "When does the ferry leave on day 7?"
 
 
-def test_hit_names_the_signals_that_found_it(memory: Memory) -> None:
-    """`why` names the signals (specification.md#search-why)."""
-    memory.tell("Who repairs the cello?", "Marta in the old mill.")
-    memory.tell("Which paint is on the fence?", "Linseed oil.")
-
-    best = memory.best("who repairs the cello", focus_words=["cello"])
-    why = {signal.signal: signal for signal in best.why}
-
-    assert {"text", "dense", "focus"} <= set(why)
-    assert (why["text"].rank, why["dense"].rank, why["focus"].rank) == (1, 1, None)
-    assert "focus" not in [signal.signal for signal in memory.best("who repairs the cello").why]
-
-
 class TestSteps:
     def test_searches_that_read_a_session_together_owe_what_is_due_at_their_steps(
         self, memory: Memory
@@ -119,29 +104,6 @@ class TestSteps:
 
 
 class TestFocus:
-    @pytest.fixture
-    def memory(self, memory: Memory) -> Memory:
-        for n in range(10):
-            memory.tell(
-                f"When does the ferry to island {n} leave?",
-                f"The ferry to island {n} leaves at {n + 8} o'clock.",
-            )
-        memory.tell(
-            "What is the cat called?", "To be or not to be, the vet asked; she is Minnie now."
-        )
-        return memory
-
-    @given(st.text("\"'*^:(){}-+~AND OR NOT NEAR/3,;%_\\", min_size=1, max_size=30))
-    def test_operators_and_quotes_in_focus_words_are_text(
-        self, tmp_path_factory: pytest.TempPathFactory, phrase: str
-    ) -> None:
-        with opened(tmp_path_factory.mktemp("focus")) as memory:
-            event_id = memory.tell("What is written on the wall?", f"It says: {phrase} :end")
-            answer = memory.ask("What is written on the wall?", focus_words=[phrase])
-
-        assert answer.hits[0].event_id == event_id
-        assert answer.focus_missing == (None if phrase.strip() else [phrase])
-
     def test_phrase_of_common_words_is_found_among_many_near_matches(self, folder: Path) -> None:
         with opened(folder) as memory:
             event_id = memory.tell(

@@ -70,19 +70,3 @@ def test_session_lists_searches_turns_votes_and_duties_in_order(memory: Memory, 
     assert (voted.row.cube_id, voted.row.vote) == (cube.cube_id, 1)
     assert (closed.row.duty, closed.row.reason) == ("cube_nothing", "nothing new")
     assert (second.row.step, second.row.hits, second.seal) == (2, 0, "")
-
-
-@pytest.mark.parametrize(
-    ("last_seal", "seal"),
-    [(render(1), "right"), (None, "missing"), (render(7), "wrong"), ("sealed", "wrong")],
-)
-def test_seal_status_is_set_by_the_next_search(
-    memory: Memory, last_seal: str | None, seal: str
-) -> None:
-    memory.ask("q", interact=True)
-    memory.ask("q", interact=True, last_seal=last_seal)
-
-    assert [one.seal for one in session_page(memory).entries] == [seal, ""]
-
-
-# Turns of an import: shown at the time they belong to, in their order, counted apart.

@@ -7,14 +7,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from memory.asking import Memory
 
 from remembrancer.memory.summaries.start_pack import PackSection, render_pack, start_pack
 from remembrancer.protocol.fence import fenced, unfenced
 from remembrancer.protocol.summaries import StartQuery
-from remembrancer.protocol.text import tokens
 
 INJECTIONS: list[str] = tomllib.loads(
     (Path(__file__).parent / "injections.toml").read_text("utf-8")
@@ -36,25 +33,6 @@ def section(
 def pack(*sections: PackSection, tokens_max: int = 600, unread: int = 0) -> tuple[str, int]:
     """Render the sections as a pack."""
     return render_pack(RULES, sections, tokens_max, DELIMITER, unread)
-
-
-@given(
-    items=st.lists(
-        st.lists(st.text("ab \n<字\u200b\u2028#-", max_size=400), max_size=12), max_size=3
-    ),
-    tokens_max=st.integers(250, 900),
-)
-def test_a_pack_fits_its_budget_and_counts_omitted_items(
-    items: list[list[str]], tokens_max: int
-) -> None:
-    """The start pack fits its token budget (specification.md#start-budget)."""
-    text, left_out = pack(*(section(*some, head="Facts") for some in items), tokens_max=tokens_max)
-    visible = len(re.findall(r"^- ", text, re.MULTILINE))
-
-    assert tokens(text) <= tokens_max
-    assert visible + left_out == sum(map(len, items))
-    assert ("did not fit" in text) == bool(left_out)
-    assert RULES in text
 
 
 def stored_that_forges() -> list[str]:

@@ -74,20 +74,13 @@ def test_request_to_forget_names_its_statement(request_text: str, statement: str
     assert not is_about(withdrawal.target, "The ferry leaves at nine from pier three.")
 
 
-@pytest.mark.parametrize("message", OFF_RECORD)
-def test_message_off_the_record_is_recognised(message: str) -> None:
-    withdrawal = withdrawal_in(message)
-
-    assert withdrawal is not None
-    assert (withdrawal.reason, withdrawal.target) == ("off_record", frozenset())
-
-
-@pytest.mark.parametrize("message", EXPIRED)
-def test_expired_note_is_recognised(message: str) -> None:
-    withdrawal = withdrawal_in(message)
-
-    assert withdrawal is not None
-    assert withdrawal.reason == "expired"
+def test_notes_off_the_record_and_expired_ones_are_recognised() -> None:
+    for reason, messages in (("off_record", OFF_RECORD), ("expired", EXPIRED)):
+        for message in messages:
+            withdrawal = withdrawal_in(message)
+            assert withdrawal is not None, message
+            assert withdrawal.reason == reason
+            assert withdrawal.target == frozenset() or reason == "expired"
 
 
 @pytest.mark.parametrize("message", ORDINARY)

@@ -28,7 +28,6 @@ from remembrancer.context import Context
 from remembrancer.protocol import limits
 from remembrancer.protocol.seal import read_seal
 from remembrancer.server.app import make_app
-from remembrancer.settings import Settings
 
 CHAT = "/api/v7/agent/chat"
 FERRY = ("When does the ferry to Elba leave?", "At 9:40 from Piombino, pier 3.")
@@ -346,15 +345,6 @@ def test_invalid_message_is_refused_and_counts_no_step(http: Http) -> None:
         assert [one.status_code for one in answers] == [422, 422]
         assert [one.json()["error"] for one in answers] == ["invalid_request"] * 2
     assert http.rows() == before
-
-
-def test_chat_requests_are_rate_limited(start: Start) -> None:
-    """Chat has a rate limit of its own, 60 by default (specification.md#chat-rate)."""
-    http, _ = start(replies("Hm."), rate_chat_per_minute=1)
-    body = {"user_id": "owner", "message": "Hi"}
-
-    assert Settings().rate_chat_per_minute == 60
-    assert [http.post(CHAT, body).status_code for _ in range(2)] == [200, 429]
 
 
 def test_missing_ref_is_added_to_a_sentence_supported_by_one_event(start: Start) -> None:

@@ -68,18 +68,6 @@ def test_agent_that_follows_the_protocol_gets_full_shares(http: Http) -> None:
     assert (total["searches"], total["turns"], total["looks"]) == (2, 2, 2)
 
 
-def test_missing_searches_and_turns_lower_the_share(http: Http) -> None:
-    """Missed duties lower the share (specification.md#compliance-response)."""
-    http.memory("one", session_id="s")  # its turn was never remembered
-    http.memory("two", session_id="s", last_seal=render(1))
-    http.remember("q", "r", session_id="s")
-    http.remember("q2", "r2", session_id="s")  # without a search of its own
-
-    total = parts(report(http)["total"])
-
-    assert (total["remembered"], total["searched"]) == ((1, 2), (1, 2))
-
-
 def test_seal_counts_when_the_next_search_sends_it(http: Http) -> None:
     """The seal names the step of its search (specification.md#compliance-seal)."""
     for number, seal in enumerate((render(1), render(9), "", "sealed!")):

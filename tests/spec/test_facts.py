@@ -242,20 +242,6 @@ def test_removed_fact_leaves_its_id_and_times_only(http: Http) -> None:
     assert texts(http) == []
 
 
-def test_expired_fact_is_served_no_more(http: Http, clock: FrozenClock) -> None:
-    """Expired facts are in no answer or pack (specification.md#facts-expiry)."""
-    end_ms = clock() + DAY_MS
-    add(http, "Ada sails this week.", expires_at=rfc3339(end_ms))
-    before = http.memory("Who sails?", "ada", interact=False)["facts"]
-    clock.advance(DAY_MS)
-    pack = http.get("/api/v7/memory/start", params={"user_id": "ada"}).json()["prompt_text"]
-
-    assert [fact["text"] for fact in before] == ["Ada sails this week."]
-    assert http.memory("Who sails?", "ada", interact=False)["facts"] == []
-    assert "sails" not in pack
-    assert [fact["status"] for fact in listed(http, status="expired")] == ["expired"]
-
-
 def test_times_that_cannot_hold_are_refused(http: Http) -> None:
     """An expiry in the past, an end before the beginning (specification.md#facts-expiry)."""
     reversed_period = {"valid_from": "2025-02-01T00:00:00Z", "valid_to": "2025-01-01T00:00:00Z"}

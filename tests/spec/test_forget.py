@@ -43,20 +43,6 @@ def test_erased_event_is_gone_from_search_and_detail_at_once(http: Http) -> None
     assert [http.get(path).status_code, http.delete(path).status_code] == [404, 404]
 
 
-def test_erased_text_is_not_left_in_any_file(http: Http) -> None:
-    """No erased text stays in the database file (specification.md#forget-no-trace)."""
-    answer = http.remember("What is the word?", "The word is zx91qv77.", topic="zx91qv77")
-
-    http.ask("DELETE", f"/api/v7/event/{answer['event_id']}")
-
-    http.context.close()
-    assert not [
-        path
-        for path in http.context.settings.data_folder.rglob("*")
-        if path.is_file() and b"zx91qv77" in path.read_bytes()
-    ]
-
-
 @pytest.mark.parametrize("is_busy", [False, True])
 def test_erased_words_leave_the_log_of_a_running_server(http: Http, is_busy: bool) -> None:
     """Nobody closes or restarts the store (specification.md#forget-no-trace)."""

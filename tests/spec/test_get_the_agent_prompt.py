@@ -10,7 +10,6 @@ from service import Http
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.accounts.prompts import prompt_of
-from remembrancer.protocol import limits
 from remembrancer.protocol.constitution import protocol_text
 
 PATH = "/api/v7/agent/prompt"
@@ -61,13 +60,6 @@ def test_part_of_the_user_is_in_the_next_prompt(http: Http, clock: testing.Froze
         assert put(http, blank)["updated_at"] is None
         assert get(http)["prompt"] == protocol_text("REM")
         assert http.rows()["prompts"] == 0
-
-
-def test_longest_part_is_stored_whole(http: Http) -> None:
-    """The bound itself is accepted (specification.md#limit-bounds)."""
-    longest = "é" * limits.PROMPT_CHARACTERS_MAX
-
-    assert put(http, longest)["user_part"] == longest
 
 
 def test_parts_are_per_account_and_user(http: Http) -> None:

@@ -83,13 +83,3 @@ def test_a_key_used_again_with_another_method_is_a_conflict(http: Http) -> None:
 
     assert ask(http, "DELETE", path).status_code == 409
     assert http.get(path).status_code == 200
-
-
-def test_a_receipt_of_a_deletion_names_what_it_deleted(http: Http) -> None:
-    """Also when it is replayed (specification.md#idempotency-receipt)."""
-    for make, name in ((turns, "event_id"), (facts, "fact_id"), (files, "filename")):
-        for path in make(http):
-            key = {"Idempotency-Key": f"delete-{path[-12:]}"}
-            receipts = [http.delete(path, headers=key).json()[name] for _ in range(2)]
-
-            assert receipts == [path.rpartition("/")[2]] * 2

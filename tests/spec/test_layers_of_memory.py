@@ -57,32 +57,12 @@ class TestFacts:
         assert texts(after, "facts") == ["The deadline of the grant is 15 May."]
         assert after["answerable"] == before["answerable"]
 
-    def test_an_erased_fact_is_gone_from_the_next_search(self, http: Http) -> None:
-        turn = http.remember("Allergies?", "Noted.", critical="allergic to nuts")
-        assert texts(ask(http, "allergic"), "facts") == ["allergic to nuts"]
-        http.ask("DELETE", f"/api/v7/event/{turn['event_id']}")
-
-        assert texts(ask(http, "allergic"), "facts") == []
-
     def test_facts_of_other_users_and_accounts_are_not_found(self, http: Http) -> None:
         http.remember("Allergies?", "Noted.", user_id="ada", critical="allergic to nuts")
         http.as_account("bob").remember("Allergies?", "Noted.", critical="allergic to milk")
 
         assert texts(ask(http, "allergic", user_id="ben"), "facts") == []
         assert texts(ask(http, "allergic"), "facts") == []
-
-
-class TestInstructions:
-    """Standing instructions apply whatever the query; see specification.md#search-instructions."""
-
-    def test_a_conditional_instruction_applies_when_it_bears_on_the_query(self, http: Http) -> None:
-        instruction = "When I ask about recipes, use metric units."
-        http.remember("Units?", "Yes.", critical=instruction)
-
-        assert texts(ask(http, "Do you have recipes for pancakes?"), "instructions") == [
-            instruction
-        ]
-        assert texts(ask(http, "Who won the regatta?"), "instructions") == []
 
 
 class TestSummaries:

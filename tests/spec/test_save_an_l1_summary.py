@@ -60,15 +60,6 @@ def test_summary_without_turns_is_409(http: Http) -> None:
     assert http.rows() == before
 
 
-def test_repeated_summary_is_stored_once(http: Http) -> None:
-    """The same L1 is stored once (specification.md#l1-replaced)."""
-    turns(http, 1)
-    first, again = http.post(PATH, L1).json(), http.post(PATH, L1).json()
-
-    assert again == first
-    assert http.rows()["summaries"] == 1
-
-
 def test_summary_settles_the_duty(http: Http) -> None:
     """An L1 settles the duty (specification.md#l1-settles-duty)."""
     turns(http, 15)

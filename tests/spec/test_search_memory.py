@@ -46,17 +46,6 @@ def test_hit_has_text_times_score_and_reasons(http: Http, ferry: str) -> None:
     assert all(0 <= signal["value"] <= 1 for signal in hit["why"])
 
 
-def test_finished_write_is_found_by_the_next_search(http: Http) -> None:
-    """A finished write is found by the next search (specification.md#search-read-your-writes)."""
-    for n in range(20):
-        saved = http.remember(
-            f"What is the number of locker {n}?", f"Locker {n} opens with zx{n}qv."
-        )
-        assert saved["event_id"] in [
-            hit["event_id"] for hit in http.memory(f"zx{n}qv", top_k=100)["hits"]
-        ]
-
-
 def test_top_k_bounds_the_hits_and_defaults_to_5(http: Http) -> None:
     """`top_k` bounds the hits; default 5 (specification.md#search-top-k)."""
     for n in range(8):
@@ -65,15 +54,6 @@ def test_top_k_bounds_the_hits_and_defaults_to_5(http: Http) -> None:
     for top_k, hits in ((None, 5), (2, 2), (8, 8), (100, 8)):
         answer = http.memory("ferry", top_k=top_k)
         assert (len(answer["hits"]), answer["total_hits"]) == (hits, 8)
-
-
-def test_top_k_is_documented_with_its_default_and_bounds(http: Http) -> None:
-    """`top_k` defaults to 5 (specification.md#limit-top-k)."""
-    schemas = http.get("/openapi.json").json()["components"]["schemas"]
-
-    [number, null] = schemas["MemoryQuery"]["properties"]["top_k"]["anyOf"]
-    assert (number["minimum"], number["maximum"], null) == (1, 100, {"type": "null"})
-    assert schemas["MemoryQuery"]["properties"]["top_k"]["default"] == 5
 
 
 NO_WORDS = ("   ", "\n\t", "?!", "()", "…")

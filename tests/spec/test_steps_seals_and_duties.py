@@ -43,17 +43,6 @@ def test_first_search_reports_no_duties(http: Http) -> None:
         assert not {"duty_error", "reminders"} & set(answer)
 
 
-def test_remembered_turn_and_correct_seal_settle_all_duties(http: Http) -> None:
-    """A remembered turn and its seal settle all (specification.md#seal-last-seal)."""
-    step = http.memory("ferry")["step"]
-    http.remember(**FERRY)
-
-    answer = search_with_seal(http, step)
-
-    assert answer["step"] == 2
-    assert not {"duty_error", "reminders"} & set(answer)
-
-
 def test_missing_turn_is_a_duty_error_until_one_is_remembered(http: Http) -> None:
     """It is reported until settled, and withholds nothing.
 

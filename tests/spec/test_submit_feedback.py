@@ -15,7 +15,6 @@ from remembrancer.accounts import NotOwner, caller_for
 from remembrancer.context import Context
 from remembrancer.feedback import close_feedback, reopen_feedback
 from remembrancer.protocol.feedback import FeedbackType
-from remembrancer.settings import Settings
 
 PATH = "/api/v7/feedback"
 BUG: dict[str, Any] = {
@@ -123,26 +122,3 @@ def test_only_an_owner_lists_feedback_and_none_with_a_pin(http: Http) -> None:
             assert (answer.status_code, answer.json()["error"]) == (403, "forbidden")
     assert "owner" in ada.get(PATH).json()["detail"]
     assert http.as_account("owner", read_only=True).get(PATH).status_code == 200
-
-
-class TestFeedbackRate:
-    """Feedback has a rate limit of its own (specification.md#feedback-rate)."""
-
-    @pytest.fixture
-    def context(self, folder: Path) -> Iterator[Context]:
-        service = testing.context(folder)
-        yield replace(service, settings=replace(service.settings, rate_feedback_per_minute=2))
-        service.close()
-
-    def test_feedback_over_the_limit_is_429_and_not_stored(self, http: Http) -> None:
-        """Other endpoints and keys go on; the default is 10 per minute."""
-        fields = [http.post(PATH, BUG) for _ in range(3)]
-
-        assert [answer.status_code for answer in fields] == [200, 200, 429]
-        assert fields[-1].json()["error"] == "too_many_requests"
-        assert 1 <= int(fields[-1].headers["retry-after"]) <= 30
-        assert fields[-1].headers["ratelimit-policy"] == '"feedback";q=2;w=60'
-        assert len(stored_feedback(http)) == 2
-        assert http.memory("ferry")["hits"] == []
-        assert http.as_account("ada").post(PATH, BUG).status_code == 200
-        assert Settings().rate_feedback_per_minute == 10

@@ -25,18 +25,6 @@ LESSON: dict[str, Any] = {
             "must have at most 8,000 characters, not 9,000",
         ),
         (
-            "agent/chat",
-            {"user_id": "a", "message": "x" * 30_000},
-            "message",
-            "must have at most 20,000 characters, not 30,000",
-        ),
-        (
-            "execute/code",
-            {"code": "x" * 300_000},
-            "code",
-            "must have at most 200,000 characters, not 300,000",
-        ),
-        (
             "memory",
             {"user_id": "a", "query_text": "q", "focus_words": ["x"] * 40},
             "focus_words",
@@ -47,12 +35,6 @@ LESSON: dict[str, Any] = {
             {"topic": "", "essence": "e", "rules_markdown": "x", "evidence": "e"},
             "topic",
             "must say something; it is blank or a word for nothing",
-        ),
-        (
-            "experience/vote",
-            {"cube_id": "c_0", "user_id": "a", "vote": -1},
-            "reason",
-            "a vote of -1 needs a reason",
         ),
     ],
 )

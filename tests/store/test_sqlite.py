@@ -37,36 +37,6 @@ def test_database_files_are_readable_by_the_owner_only(store: SqliteStore, path:
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
 
-def test_queued_writes_share_one_commit(store: SqliteStore, path: Path) -> None:
-    """Count commits by the WAL frames that carry the file size: each commit writes one."""
-    inside, go_on = threading.Event(), threading.Event()
-
-    def slow(tx: Transaction) -> None:
-        tx.run(ADD, name="slow")
-        inside.set()
-        assert go_on.wait(10)
-
-    reader = log_reader(path)
-    before = commits(path)
-    first = threading.Thread(target=lambda: store.write(slow))
-    first.start()
-    assert inside.wait(10)
-    others = [
-        threading.Thread(target=lambda n=n: store.write(lambda tx: tx.run(ADD, name=f"{n}")))
-        for n in range(20)
-    ]
-    for thread in others:
-        thread.start()
-    await_waiting(store, len(others))
-    go_on.set()
-    for thread in (first, *others):
-        thread.join()
-
-    assert len(names(store)) == 21
-    assert commits(path) == before + 1
-    reader.close()
-
-
 def await_waiting(store: SqliteStore, writes: int) -> None:
     """Wait until that many writes are queued behind the busy writer."""
     wait_until(lambda: len(store._writer._queue) >= writes)
@@ -120,12 +90,6 @@ def test_log_is_emptied_by_a_process_that_ends_beside_another(
         erase_word(command)
 
     assert not has_word(path)
-
-
-def commits(path: Path) -> int:
-    log = path.with_name(path.name + "-wal").read_bytes()
-    page = int.from_bytes(log[8:12], "big")
-    return sum(log[at + 4 : at + 8] != bytes(4) for at in range(32, len(log), 24 + page))
 
 
 def test_failed_group_commit_rolls_back_all_its_writes(store: SqliteStore) -> None:

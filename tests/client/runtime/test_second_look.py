@@ -7,7 +7,6 @@ from client.runtime.test_drivers import scripted
 
 from remembrancer.client import Client
 from remembrancer.client.runtime import Draft, Runtime
-from remembrancer.client.runtime.turn import NOTE_UNSURE
 from remembrancer.protocol.memory import Turn
 
 QUESTION = "When does the ferry leave?"
@@ -17,30 +16,6 @@ def save_the_ferry(client: Client) -> str:
     """Save a turn about the ferry; return its event id."""
     turn = Turn(query=QUESTION, response="It leaves at 9:40.", user_id="ada")
     return str(client.remember_turn(turn).event_id)
-
-
-def test_unmarked_claim_is_fixed_in_second_draft(client: Client) -> None:
-    draft, prompts = scripted(
-        "It leaves at 9:40.\n{seal}", "It leaves at 9:40 [unverified].\n{seal}"
-    )
-
-    reply = Runtime(client, draft, user_id="ada", second_look="always").turn("When does it leave?")
-
-    assert reply.text == "It leaves at 9:40 [unverified]."
-    assert (reply.passed, reply.drafts) == (True, 2)
-    assert "claim_marked" in prompts[1][-1]["content"]
-
-
-def test_wrong_citation_is_shown_with_a_note(client: Client) -> None:
-    """The event exists but says another time (specification.md#turn-recheck)."""
-    draft, _ = scripted(f"It leaves at 8:15 (ref: {save_the_ferry(client)}).\n{{seal}}")
-    runtime = Runtime(client, draft, user_id="ada")
-
-    reply = runtime.turn(QUESTION)
-
-    assert (reply.notes, reply.passed) == ((NOTE_UNSURE,), False)
-    assert (reply.drafts, runtime.counts.looks_failed) == (3, 3)
-    assert any("8:15" in check for check in reply.failed_checks)
 
 
 def test_answer_that_claims_nothing_from_memory_is_not_checked(client: Client) -> None:

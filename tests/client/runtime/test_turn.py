@@ -65,17 +65,6 @@ def test_turn_follows_the_protocol() -> None:
     assert completed.reply.remarks == completed.reply.notes == ()
 
 
-def test_next_search_sends_the_seal_of_this_turn() -> None:
-    """`last_seal` is the previous reply's seal (specification.md#seal-last-seal)."""
-    conversation = new_conversation()
-
-    first, second = run_turn(conversation, GOOD), run_turn(conversation, GOOD)
-
-    assert first.bodies["search"][0].last_seal is None
-    assert second.bodies["search"][0].last_seal == SEAL
-    assert second.bodies["search"][0].interact
-
-
 def test_search_results_are_fenced_in_the_prompt() -> None:
     completed = run_turn(new_conversation(), GOOD, search=search_answer(cube()))
     prompt = completed.prompts[0][-1]["content"]
@@ -105,15 +94,7 @@ def test_failing_draft_is_revised_with_its_failed_checks() -> None:
         remember=[remember_answer("evt_8"), remember_answer("evt_9")],
     )
 
-    assert completed.steps == [
-        "search",
-        "draft",
-        "remember",
-        "second look",
-        "draft",
-        "remember",
-        "second look",
-    ]
+    assert completed.steps == ["search", *["draft", "remember", "second look"] * 2]
     assert "claim_marked: Mark it. (9:40)" in completed.prompts[1][-1]["content"]
     assert completed.prompts[1][-2] == {"role": "assistant", "content": "At 9:40."}
     assert (completed.reply.text, completed.reply.event_id, completed.reply.drafts) == (
@@ -247,9 +228,6 @@ def test_user_gets_an_answer_for_any_draft(drafts: list[str], look: Any, full: b
     assert completed.steps.count("draft") <= 3
     assert all(isinstance(message, Turn) for message in completed.bodies["remember"])
     assert isinstance(completed.bodies["search"][0], MemoryQuery)
-
-
-# Counts
 
 
 def test_full_protocol_shows_only_the_final_section() -> None:

@@ -13,10 +13,8 @@ import apsw
 import pytest
 from memory.exchange.imports import OWNER, SAMPLES, Imports, archive, ms
 
-from remembrancer.agent.compliance import compliance
 from remembrancer.memory.exchange.importer import ImportResult
 from remembrancer.memory.exchange.shapes import NAMES, detect
-from remembrancer.protocol.agent import ComplianceQuery
 
 _SHAPES = {
     "chatgpt": "chatgpt",
@@ -63,16 +61,6 @@ def test_an_archive_is_read_as_the_folder_is(imports: Imports, sample: str) -> N
 
     assert list(packed) == list(unpacked)
     assert packed.survey.left_out == unpacked.survey.left_out
-
-
-def test_imported_turns_and_facts_owe_no_duties(imports: Imports) -> None:
-    imports.stored(SAMPLES / "claude-code")
-    imports.stored(SAMPLES / "mem0")
-    caller = imports.memory.caller
-    total = compliance(imports.context, caller, ComplianceQuery()).total
-
-    assert (total.searches, total.remembered.of, total.sealed.of, total.rated.of) == (0, 0, 0, 0)
-    assert imports.memory.of(OWNER).ask("ferry", session_id="5e55-1").duty_error is None
 
 
 def test_chatgpt_takes_the_current_branch(imports: Imports) -> None:
