@@ -15,10 +15,8 @@ from service import Http, new_key
 from starlette.testclient import TestClient
 
 from remembrancer import testing
-from remembrancer.cubes.starter import load_starter
 from remembrancer.server.app import make_app
 
-COUNT = len(load_starter())
 LESSON = {
     "topic": "kettles",
     "essence": "Descaling a kettle takes vinegar and ten minutes, not scrubbing.",
@@ -114,20 +112,6 @@ def test_published_import_is_screened_and_names_the_account(
     ]
     assert there.cli.table("cubes list") == []
     assert len(there.lessons()) == 1
-
-
-def test_starter_pack_is_added_once_to_a_running_service(here: Site) -> None:
-    """It belongs to the owner by default (specification.md#pack-starter)."""
-    first, again = (here.cli("cubes add starter") for _ in range(2))
-    zoe = Site(here.cli, here.http.as_account("zoe"))
-    lesson = zoe.lessons("decoding base64 of web tokens")[0]
-
-    assert [one.stdout for one in (first, again)] == [
-        f"{COUNT} stored ({COUNT} published), 0 already present (account owner)\n",
-        f"0 stored (0 published), {COUNT} already present (account owner)\n",
-    ]
-    assert lesson["topic"] == "decoding base64 of tokens"
-    assert lesson["evidence"] == "reproduced in the sandbox"
 
 
 def test_wrong_use_is_one_line_of_error(folder: Path) -> None:

@@ -30,10 +30,8 @@ from remembrancer.cubes.packs import (
     parse_pack,
 )
 from remembrancer.cubes.starter import load_starter
-from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
-from remembrancer.protocol.search import MemoryQuery
 from remembrancer.store import open_store
 
 TEA: dict[str, Any] = {
@@ -126,34 +124,6 @@ def test_record_is_shown_as_evidence_and_counts_as_no_vote(
     ]
 
 
-@pytest.mark.parametrize(
-    ("next_message", "helped", "failed"),
-    [("Thanks! And my teapot?", 1, 0), ("No, that is wrong, it still has limescale.", 0, 1)],
-)
-def test_record_counts_how_turns_ended(
-    ada: Agent, next_message: str, helped: int, failed: int
-) -> None:
-    """Turns of the account that used the lesson count (specification.md#pack-record)."""
-    ada.publish()
-
-    def search(text: str) -> None:
-        query = {"query_text": text, "user_id": "ada", "session_id": "tea"}
-        recall(ada.context, ada.caller, MemoryQuery.model_validate(query))
-
-    search("How is a kettle descaled with vinegar?")
-    turn = {
-        "query": "How is a kettle descaled with vinegar?",
-        "response": "Boil one part vinegar with two parts water in it. Then rinse it twice.",
-        "session_id": "tea",
-        "user_id": "ada",
-    }
-    remember(ada.context, ada.caller, Turn.model_validate(turn))
-    search(next_message)
-    record = pack_of(ada).lessons[0].record
-
-    assert (record.helped, record.failed) == (helped, failed)
-
-
 def test_pack_is_imported_once(ada: Agent, bob: Agent) -> None:
     """Equal texts are the same lesson (specification.md#pack-known)."""
     bob.make(**TEA)
@@ -186,16 +156,6 @@ def test_import_during_another_one_stores_nothing_twice(ada: Agent, bob: Agent) 
     assert len(list_cubes(bob.context, bob.caller)) == 1
 
 
-def test_lesson_with_a_masked_secret_is_imported_once(ada: Agent, bob: Agent) -> None:
-    """The stored text differs from the one in the pack (specification.md#pack-known)."""
-    key = "sk_" + "0a" * 32
-    lesson = _lesson(essence=f"The kitchen service takes {key} as its key.")
-    pack = _with(pack_of(ada), lesson)
-    results = [import_pack(bob.context, bob.caller, pack) for _ in range(2)]
-
-    assert [(one.stored, one.present) for one in results] == [(1, 0), (0, 1)]
-
-
 @pytest.mark.parametrize("publish", [True, False])
 def test_imported_lesson_is_screened(ada: Agent, bob: Agent, *, publish: bool) -> None:
     """A refused lesson stays private, with the reason (specification.md#pack-screening)."""
@@ -206,16 +166,6 @@ def test_imported_lesson_is_screened(ada: Agent, bob: Agent, *, publish: bool) -
     assert topics(bob) == {"kettles": "published" if publish else "private", "links": "private"}
     assert (added.stored, added.published) == (2, int(publish))
     assert added.refused == (("links", "Kept private: its rules contains a link or an address."),)
-
-
-def test_imported_lesson_is_served_by_the_next_search(ada: Agent, bob: Agent) -> None:
-    """It is data like the account's own lessons (specification.md#pack-import)."""
-    pack = _with(pack_of(ada), _lesson())
-    before = bob.matching_cubes()
-    import_pack(bob.context, bob.caller, pack)
-
-    assert (before, [one.topic for one in bob.matching_cubes()]) == ([], ["kettles"])
-    assert ada.matching_cubes() == []
 
 
 def test_failed_import_stores_nothing(
@@ -266,19 +216,6 @@ def test_starter_pack_is_added_once_and_published(ada: Agent, bob: Agent) -> Non
     assert (again.stored, again.present) == (0, count)
     assert set(topics(ada).values()) == {"published"}
     assert "heapq" in bob.matching_cubes("heapq raises TypeError for equal priorities")[0].essence
-
-
-def test_exported_starter_lessons_have_their_proof(ada: Agent, bob: Agent) -> None:
-    """Only proofs of the service itself are exported (specification.md#pack-evidence)."""
-    add_starter(ada.context, ada.caller)
-    pack = pack_of(ada)
-    import_pack(bob.context, bob.caller, pack)
-    kinds = {
-        name: {(one.evidence_kind, one.proof is None) for one in exported.lessons}
-        for name, exported in (("ada", pack), ("bob", pack_of(bob, "private")))
-    }
-
-    assert kinds == {"ada": {("reproduced", False)}, "bob": {("label", True)}}
 
 
 def _lesson(**changed: str) -> PackLesson:
