@@ -252,37 +252,3 @@ def test_an_error_of_memory_is_told_to_the_developer_alone(error: Any) -> None:
     assert "Memory is not available" in reply.text
     assert not any(word in reply.text for word in ("connection", "key", "401", "serve"))
     assert str(reply.failures[0]) in reply.remarks[0]
-
-
-def test_summary_length_is_a_share_of_the_dialogue_since_the_last_one() -> None:
-    conversation = new_conversation()
-
-    def share(characters: int) -> str:
-        return f"in {int(characters * 0.05)} to {int(characters * 0.08)} characters"
-
-    run_turn(conversation, "x" * 10_000, remember=remember_answer(l1_due=True))
-    whole = run_turn(conversation, "y" * 10_000 + "\nL1: done", remember=remember_answer())
-    run_turn(conversation, "z" * 5_000, remember=remember_answer(l1_due=True))
-    rest = run_turn(conversation, "A.")
-
-    assert share(10_026) in whole.prompts[0][-1]["content"]
-    assert share(5_026) in rest.prompts[0][-1]["content"]
-
-
-L2_DUE = search_answer(
-    reminders=["An L2 is due: 2 L1s are not in the map."],
-    l2_source={
-        "map_text": "The old map.",
-        "summaries": [
-            {"l1_id": "l1_1", "session_id": "another", "text": "Older."},
-            {"l1_id": "l1_2", "session_id": "default", "text": "Newer."},
-        ],
-        "left_out": 0,
-    },
-)
-
-
-def test_cube_nothing_closes_the_duty_with_its_reason() -> None:
-    for draft, reason in ((GOOD, "nothing new"), ("A.", "the agent did not say")):
-        turn = run_turn(new_conversation(), draft).turn
-        assert (turn.duty, turn.duty_reason) == ("cube_nothing", reason)

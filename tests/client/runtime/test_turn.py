@@ -228,10 +228,3 @@ def test_user_gets_an_answer_for_any_draft(drafts: list[str], look: Any, full: b
     assert completed.steps.count("draft") <= 3
     assert all(isinstance(message, Turn) for message in completed.bodies["remember"])
     assert isinstance(completed.bodies["search"][0], MemoryQuery)
-
-
-def test_full_protocol_shows_only_the_final_section() -> None:
-    completed = run_turn(new_conversation(full_protocol=True), FULL)
-
-    assert "DRAFT, SECOND LOOK, FINAL" in completed.prompts[0][0]["content"]
-    assert (completed.reply.text, completed.reply.drafts) == ("At 9:40 (ref: evt_1).", 1)
