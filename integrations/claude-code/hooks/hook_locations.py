@@ -171,10 +171,9 @@ class Location:
                 return True
         if self.is_own(path):
             return False
-        is_around = path in ("/home", "/Users", "/etc/ssh", *homes[1:])
-        is_around = is_around or any(_is_below(secret, path) or path == "/" for secret in SECRETS)
-        is_below = any(_is_below(path, secret) for secret in SECRETS)
-        return is_around or is_below or _SECRET_NAMES.fullmatch(path) is not None
+        if path in ("/", "/home", "/Users", *homes[1:]) or _SECRET_NAMES.fullmatch(path):
+            return True
+        return any(_is_below(secret, path) or _is_below(path, secret) for secret in SECRETS)
 
     def _temporary_folders(self) -> list[str]:
         folder = os.environ.get("TMPDIR") or ""

@@ -29,20 +29,19 @@ def main(arguments: list[str]) -> None:
     if agent not in AGENTS:
         sys.exit(f"remembrancer: the agent must be one of {', '.join(AGENTS)}, not {agent!r}")
     # Written by `remembrancer install`: the address, and what the gate asks about.
-    gate = next((one[7:] for one in arguments if one.startswith("--gate=")), None)
+    environment = dict(os.environ)
+    for option in arguments:
+        if option.startswith("--gate="):
+            environment.setdefault("REMEMBRANCER_HOOK_GATE", option.partition("=")[2])
     url = next((one for one in arguments[1:] if not one.startswith("--")), None)
     event = sys.stdin.buffer.read(EVENT_BYTES_MAX + 1)
-    answer = answer_event(event, agent, dict(os.environ), url, gate)
+    answer = answer_event(event, agent, environment, url)
     if answer:
         sys.stdout.write(json.dumps(answer))
 
 
 def answer_event(
-    raw_event: bytes,
-    agent: str,
-    environment: dict[str, str],
-    url: str | None = None,
-    gate: str | None = None,
+    raw_event: bytes, agent: str, environment: dict[str, str], url: str | None = None
 ) -> dict[str, Any]:
     """Return the answer for the agent; empty for none.
 
@@ -55,7 +54,7 @@ def answer_event(
         hooks = __import__(AGENTS[agent])  # imported when needed, because an agent waits
         if agent == "gemini-cli":
             event = hooks.translated(event)
-        settings = Settings(environment, agent, url, gate)
+        settings = Settings(environment, agent, url)
         session_id = _string(event, "session_id") or _string(event, "conversation_id") or "default"
         session = Session(settings.state_folder, agent, session_id)
         service = Service(settings)
@@ -66,7 +65,7 @@ def answer_event(
         answer: dict[str, Any] = hooks.answer(event, settings, service, session)
         return answer if agent == "cursor" else _with_message(answer, event, service, session)
     except Exception as error:  # noqa: BLE001 - the agent must continue, whatever is wrong here
-        return _answer_failure(event, agent, error, environment, gate)
+        return _answer_failure(event, agent, error, environment)
 
 
 def _off_file(event: dict[str, Any], settings: Settings) -> str:
@@ -120,16 +119,12 @@ def _parse(raw_event: bytes) -> dict[str, Any]:
 
 
 def _answer_failure(
-    event: dict[str, Any],
-    agent: str,
-    error: Exception,
-    environment: dict[str, str],
-    gate: str | None,
+    event: dict[str, Any], agent: str, error: Exception, environment: dict[str, str]
 ) -> dict[str, Any]:
     is_expected = isinstance(error, InvalidSetupError | OSError)
     reason = str(error) if is_expected else f"internal error: {type(error).__name__}"
     is_open = environment.get("REMEMBRANCER_HOOK_PERMISSIONS") == "open"
-    is_open = is_open or (environment.get("REMEMBRANCER_HOOK_GATE") or gate) == "off"
+    is_open = is_open or environment.get("REMEMBRANCER_HOOK_GATE") == "off"
     if not is_open and event.get("hook_event_name") in ("PreToolUse", "preToolUse"):
         from hook_output import denial
 

@@ -57,13 +57,14 @@ _OUTPUT_OPTIONS = {
     "dig": "",
 }
 _GENERIC_OUTPUT = re.compile(
-    r"o|chdir|directory|work(?:ing)?-?dir(?:ectory)?|extract-to|git-dir|out(?:put)?(?:[-_]?(?:file|dir|directory|path|folder|document))?|dest(?:ination)?"
+    r"o|chdir|directory|work(?:ing)?-?dir(?:ectory)?|extract-to|git-dir"
+    r"|out(?:put)?(?:[-_]?(?:file|dir|directory|path|folder|document))?|dest(?:ination)?"
     r"(?:[-_]?dir)?|log-?file|save(?:-to)?|target-directory|outputfile|report-file|junit-?xml"
 )
-# These copy between this machine and others, in the order of their arguments.
+# Those of REMOTE that also copy between this machine and others, in the order of their arguments.
 CLOUD = frozenset(
-    "aws gcloud gsutil az rclone s3cmd s4cmd s5cmd mc oci b2 doctl swift azcopy rsync rsnapshot "
-    "restic borg duplicity terraform tofu pulumi ansible ansible-playbook helm vagrant".split()
+    "aws gcloud gsutil az rclone s3cmd s4cmd s5cmd azcopy terraform tofu pulumi ansible "
+    "ansible-playbook helm vagrant".split()
 )
 # Arguments of these name files elsewhere: in containers and on other machines.
 REMOTE = frozenset(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import shlex
 
 from hook_locations import Location
 from hook_patches import patch_paths
@@ -104,8 +103,8 @@ def _strings(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, 
         for key, one in value.items():
             words = one if isinstance(one, list) else value.get("args")
             if key in _COMMANDS and isinstance(words, list):
-                start = [one] if isinstance(one, str) else []
-                yield str(key), " ".join([*start, *(shlex.quote(str(word)) for word in words)])
+                start = f"{one} " if isinstance(one, str) else ""
+                yield str(key), start + _quoted(words)
             else:
                 yield from _strings(one, str(key), depth + 1)
     elif isinstance(value, list) and depth < _DEPTH_MAX:
@@ -128,6 +127,10 @@ def _command_text(arguments: dict[str, Any]) -> str:
     names = ("command", "cmd", "input", "patch", "chars")
     command = next((arguments[name] for name in names if arguments.get(name)), "")
     if isinstance(command, list):
-        # A program with its arguments: each is one word.
-        return " ".join("'" + str(word).replace("'", "'\\''") + "'" for word in command)
+        return _quoted(command)
     return str(command)
+
+
+def _quoted(words: list[Any]) -> str:
+    """Return a program with its arguments, or these alone, as text: each is one word."""
+    return " ".join("'" + str(word).replace("'", "'\\''") + "'" for word in words)

@@ -43,8 +43,8 @@ _LOOKERS = frozenset(
 _ONLY_READ = frozenset(
     "cc gcc g++ c++ cpp clang clang++ ld lld rustc tsc cmake meson ./configure configure nginx "
     "apachectl named-checkconf sshd promtool yamllint shellcheck hadolint eslint ruff mypy pylint "
-    "journalctl ldd nm readelf objdump strings ps pmap fuser dpkg rpm apt-cache mdls otool psql "
-    "mysql sqlite3_analyzer xmllint tidy curl wget ssh-add open xdg-open code subl espeak play "
+    "journalctl ldd nm readelf objdump ps pmap fuser dpkg rpm apt-cache mdls otool "
+    "sqlite3_analyzer xmllint tidy curl wget ssh-add open xdg-open code subl espeak play "
     "mpv vlc feh pdfinfo exiftool identify mediainfo ffprobe keytool certtool ssh-copy-id".split()
 )
 _PATTERN_READERS = frozenset("grep egrep fgrep rg ag ack zgrep ugrep pgrep jq yq".split())

@@ -58,13 +58,7 @@ class ServiceError(Exception):
 class Settings:
     """Settings from the environment. Raises InvalidSetupError for invalid values."""
 
-    def __init__(
-        self,
-        environment: dict[str, str],
-        agent: str,
-        url: str | None = None,
-        gate: str | None = None,
-    ) -> None:
+    def __init__(self, environment: dict[str, str], agent: str, url: str | None = None) -> None:
         self.agent = agent
         self.home = environment.get("HOME") or os.path.expanduser("~")
         self.project = (
@@ -74,7 +68,7 @@ class Settings:
         self.user_id = environment.get("REMEMBRANCER_USER") or ""
         # The name of the agent in grants.
         self.agent_name = environment.get("REMEMBRANCER_HOOK_AGENT") or agent
-        self.gate = _choice({"REMEMBRANCER_HOOK_GATE": gate or "", **environment}, "GATE")
+        self.gate = _choice(environment, "GATE")
         self.permissions = _choice(environment, "PERMISSIONS")
         self.second_look = _choice(environment, "SECOND_LOOK")
         tokens = environment.get("REMEMBRANCER_HOOK_TOKENS") or str(DEFAULT_TOKENS)

@@ -12,7 +12,13 @@ function hook(event) {
     let text = "";
     child.stdout.on("data", (part) => (text += part));
     child.on("error", reject);
-    child.on("close", () => resolve(text ? JSON.parse(text) : {}));
+    child.on("close", () => {
+      try {
+        resolve(text ? JSON.parse(text) : {});
+      } catch (error) {
+        reject(error);
+      }
+    });
     child.stdin.on("error", () => {});
     child.stdin.end(JSON.stringify(event));
   });
@@ -31,7 +37,7 @@ function inputOf(args) {
 
 export const Remembrancer = async ({ client, directory }) => {
   const sessions = new Map(); // by id: false for those of subagents
-  const calls = new Map(); // arguments of tools, by the id of the call
+  const calls = new Map(); // running calls of tools, by id
 
   async function isMain(id) {
     if (!sessions.has(id)) {
@@ -61,10 +67,10 @@ export const Remembrancer = async ({ client, directory }) => {
     "tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
       if (OTHERS.test(tool)) return;
       const call = { tool_name: TOOLS[tool] ?? `mcp__${tool}`, tool_input: inputOf(args), tool_use_id: callID };
-      calls.set(callID, call);
       const answer = await hook(event(sessionID, "PreToolUse", call));
       const decision = answer.hookSpecificOutput;
       if (decision?.permissionDecision === "deny") throw new Error(decision.permissionDecisionReason);
+      calls.set(callID, call);
     },
     "tool.execute.after": async ({ sessionID, callID }, { output }) => {
       const call = calls.get(callID);
