@@ -7,6 +7,7 @@ installs what is missing. If npm does not answer, it prints one line to stderr a
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import shutil
@@ -74,6 +75,12 @@ def node_environment(home: Path, **variables: str) -> dict[str, str]:
         GEMINI_CLI_TRUST_WORKSPACE="true",
         **variables,
     )
+
+
+def wait_for_hooks(home: Path) -> None:
+    """Wait until the hooks have sent the turn, which they do in the background."""
+    with (home / ".local/state/remembrancer/hooks/background").open("r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def program(client: str) -> Path | None:

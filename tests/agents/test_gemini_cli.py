@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import subprocess
 from collections.abc import Callable
@@ -50,8 +49,7 @@ def gemini(
                 check=False,
             )
         assert process.returncode == 0, process.stderr
-        with (home / ".local/state/remembrancer/hooks/background").open("r+b") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # until the hooks have sent the turn
+        clients.wait_for_hooks(home)
         return model.script.requests
 
     return run
