@@ -13,7 +13,7 @@ from ..accounts import caller_for
 from ..context import Context
 from ..memory.exchange.archive import is_export
 from ..memory.exchange.importer import ImportRefused, ImportResult, read, store
-from ..memory.exchange.shapes import Record, ShapeFact, ShapeTurn, Source, one_line
+from ..memory.exchange.shapes import Record, Shape, ShapeFact, ShapeTurn, Source, one_line
 from ..memory.exchange.shapes.records import fact_message, turn_message
 from ..memory.exchange.survey import (
     LISTED_MAX,
@@ -102,14 +102,7 @@ def import_through(
                 "service, or as an owner on the page /console/import."
             )
         source, shape = open_import(path, options.shape)
-        with _checking() as report:
-            summary = survey(
-                source,
-                shape,
-                space=lambda own: options.user_id if options.user_id is not None else own,
-                skip_invalid=options.skip_invalid,
-                progress=report,
-            )
+        summary = _surveyed(source, shape, options, skip_invalid=options.skip_invalid)
         result = ImportResult(stored=0, duplicates=0)
         with progress("importing", summary.turns + summary.facts) as advance:
             records = imported_records(source, shape, skip_invalid=options.skip_invalid)
@@ -124,6 +117,20 @@ def import_through(
     except KeyboardInterrupt as error:
         raise ImportStopped from error
     return _report(result, summary, {"service": address})
+
+
+def _surveyed(
+    source: Source, shape: Shape, options: ImportOptions, *, skip_invalid: bool
+) -> Survey:
+    """Return what is in a source, read to its end while the progress is shown."""
+    with _checking() as report:
+        return survey(
+            source,
+            shape,
+            space=lambda own: options.user_id if options.user_id is not None else own,
+            skip_invalid=skip_invalid,
+            progress=report,
+        )
 
 
 def _requests(records: Iterable[Record], user_id: str | None) -> Iterator[RecordImport]:
@@ -182,14 +189,7 @@ def inspect_import(
         if is_export(path):
             return inspect_export(path, user_id=options.user_id), True
         source, shape = open_import(path, options.shape)
-        with _checking() as report:
-            summary = survey(
-                source,
-                shape,
-                space=lambda own: options.user_id if options.user_id is not None else own,
-                skip_invalid=True,
-                progress=report,
-            )
+        summary = _surveyed(source, shape, options, skip_invalid=True)
     except KeyboardInterrupt as error:
         raise ImportStopped from error
     lines = [f"{summary.shape}: {summary.title}", *_counts(summary), *_left_out(summary)]
