@@ -43,10 +43,10 @@ def measure(facts: int, embedder: str) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
         with closing(open_records(settings)) as records:
-            made = [
+            new_keys = [
                 keys.create(records, account=name, label="bench") for name in ("owner", "other")
             ]
-        key, other = (one.key.reveal() for one in made)
+        key, other = (one.key.reveal() for one in new_keys)
         with Server(Path(folder), key, {"REMEMBRANCER_EMBEDDER": embedder}) as server:
             began, cpu = time.perf_counter(), server.cpu_ms()
             for first in range(0, facts, BATCH):

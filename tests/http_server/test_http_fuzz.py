@@ -59,16 +59,16 @@ def ids_of(http: Http) -> dict[str, str]:
     """Store something for each parameter of a path; return the ids."""
     file = {"filename": "notes", "content": "a", "type": "txt"}
     fact = {"text": "Tea is green.", "user_id": "ada"}
-    made = http.post("/api/v7/tools/create-file", file).json()
+    download = http.post("/api/v7/tools/create-file", file).json()
     team = http.post("/api/v7/teams", {"name": "Pier"})
-    known = http.get("/api/v7/teams").json()["teams"]
+    teams = http.get("/api/v7/teams").json()["teams"]
     stored = http.post("/api/v7/memory/facts", fact).json()["fact"]["fact_id"]
     return {
         "event_id": http.remember("q", "r", session_id="seed")["event_id"],
         "fact_id": stored,
         "instruction_id": stored,
-        "team_id": (team.json() if team.status_code == 200 else known[-1])["team_id"],
-        "filename": made["filename"],
+        "team_id": (team.json() if team.status_code == 200 else teams[-1])["team_id"],
+        "filename": download["filename"],
         "model": http.get("/v1/models").json()["data"][0]["id"],
         "page": "guides/search",
     }

@@ -117,8 +117,8 @@ def test_nothing_answered_is_lost_and_nothing_erased_returns(
                 is_whole = read.status == 200 and read.body["query"] == f"Note {word}"
                 wrong += [] if is_whole and hits[0]["event_id"] == event else [f"{word} is lost"]
         for batch in written.batches:
-            found = [server.get(f"/api/v7/event/{one}", key=key).status for one in batch]
-            wrong += [] if found == [200] * BATCH else [f"a batch is lost: {found}"]
+            statuses = [server.get(f"/api/v7/event/{one}", key=key).status for one in batch]
+            wrong += [] if statuses == [200] * BATCH else [f"a batch is lost: {statuses}"]
         listed: list[str] = []
         cursor: str | None = ""
         while cursor is not None:

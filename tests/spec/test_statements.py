@@ -162,8 +162,8 @@ def test_every_statement_has_its_test() -> None:
             missing += [] if (TESTS / held_by).exists() else [number]
             continue
         file, _, name = held_by.partition("::")
-        path, wanted = (TESTS / file, name) if name else (Path(__file__), file)
-        missing += [] if path.exists() and wanted in names_of_tests(path) else [number]
+        path, test = (TESTS / file, name) if name else (Path(__file__), file)
+        missing += [] if path.exists() and test in names_of_tests(path) else [number]
 
     assert missing == []
     assert [n for n, row in STATEMENTS.items() if row[1] == "not shown"] == ["30", "167", "168"]
@@ -326,11 +326,11 @@ def test_a_cube_is_published_in_english_without_secrets(http: Http) -> None:
         answer = http.remember("q", essence, **cube, session_id=str(session_id))
         assert answer["cube"]["visibility"] == visibility, answer
     secret = {**CUBE, "cube_rules": f"- MUST use the key {http.key}", "cube_publish": True}
-    kept = http.remember("q", "r", **secret, session_id="secret")["cube"]
+    cube = http.remember("q", "r", **secret, session_id="secret")["cube"]
     unflagged = http.remember("q", "r", **CUBE, session_id="unflagged")["cube"]
     none = http.remember("q", "r", session_id="none")["cube"]
 
-    assert isinstance(kept, str) or kept["visibility"] == "private"
+    assert isinstance(cube, str) or cube["visibility"] == "private"
     assert unflagged["visibility"] == "private"
     assert isinstance(none, str)
 

@@ -20,7 +20,7 @@ NAIVE, AS_READ = "2025-03-01 09:30", "2025-03-01T09:30:00+05:45"
 LATER, LATER_AS_READ = "2031-03-01", "2031-03-01T00:00:00+05:45"
 TURN = {"query": "Tea?", "response": "Green.", "user_id": "ada"}
 # By operation: the path, what else it needs, and the fields that take a time.
-SENT: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+TIMES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "search_memory": (
         "/memory", {"query_text": "tea", "user_id": "ada"}, ("after", "before", "as_of")
     ),
@@ -90,17 +90,17 @@ def times_of(schema: Any, kinds: Any, name: str = "") -> Iterator[str]:
 
 
 def test_the_table_has_every_field_that_takes_a_time() -> None:
-    taken = {}
+    moments = {}
     for one in OPERATIONS:
         schema = one.message.model_json_schema() if one.message else {}
         if times := set(times_of(schema, schema.get("$defs"))):
-            taken[one.operation_id] = times
+            moments[one.operation_id] = times
 
-    assert taken == {name: set(times) for name, (_, _, times) in SENT.items()}
+    assert moments == {name: set(times) for name, (_, _, times) in TIMES.items()}
 
 
 @pytest.mark.parametrize(
-    ("operation", "field"), [(name, field) for name, one in SENT.items() for field in one[2]]
+    ("operation", "field"), [(name, field) for name, one in TIMES.items() for field in one[2]]
 )
 def test_a_time_without_a_zone_is_local_and_said_to_be(
     http: Http, operation: str, field: str
@@ -114,12 +114,12 @@ def test_a_time_without_a_zone_is_local_and_said_to_be(
             {"user_id": "ada", "text": "Tea is black.", "valid_from": "2020-01-01T00:00:00Z"},
         ).json()["fact"]["fact_id"],
     }
-    path, other, _ = SENT[operation]
+    path, other, _ = TIMES[operation]
     name = field.rpartition(".")[2]
-    sent, read = (LATER, LATER_AS_READ) if name in FUTURE else (NAIVE, AS_READ)
-    sent, read = (NOW, NOW_AS_READ) if name == "as_of" else (sent, read)
+    moment, read = (LATER, LATER_AS_READ) if name in FUTURE else (NAIVE, AS_READ)
+    moment, read = (NOW, NOW_AS_READ) if name == "as_of" else (moment, read)
     body = json.loads(json.dumps(other))
-    (body[field.partition(".")[0]][0] if "." in field else body)[name] = sent
+    (body[field.partition(".")[0]][0] if "." in field else body)[name] = moment
     one = next(one for one in OPERATIONS if one.operation_id == operation)
     options = {"json": body} if one.body else {"params": body}
 

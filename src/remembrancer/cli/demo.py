@@ -94,8 +94,8 @@ def _tour(say: Callable[[str], None], folder: Path) -> None:
             with Client(address, key, user_id=OWNER) as client:
                 for question in QUESTIONS:
                     words = list(question.focus_words)
-                    found = client.search(question.text, top_k=HITS, focus_words=words)
-                    say(_render(question, found.hits))
+                    answer = client.search(question.text, top_k=HITS, focus_words=words)
+                    say(_render(question, answer.hits))
 
 
 def _import(context: Context) -> ImportResult:

@@ -72,46 +72,46 @@ class SessionCounts:
 
 def _reminders(s: SessionCounts) -> dict[str, str]:
     """Return what is due without blocking: what the answer says, by a word for the records."""
-    owed = {}
+    reminders = {}
     seal, has_seal = render(s.step, s.seal_name), bool((s.last_seal or "").strip())
     if s.step > 0 and not has_seal and s.seals:
-        owed["seal_missing"] = (
+        reminders["seal_missing"] = (
             "Seal every reply and send the seal with the next search as last_seal. "
             f"The last seal was `{seal}`."
         )
     if s.step > 0 and has_seal and s.seal is None:
-        owed["seal_malformed"] = (
+        reminders["seal_malformed"] = (
             f"last_seal is not a seal. It should have been `{seal}`, on a line of its own."
         )
     if s.unrated:
-        owed["cubes_unrated"] = (
+        reminders["cubes_unrated"] = (
             f"Rate {', '.join(s.unrated)} with POST /api/v7/experience/vote. To rate all of them "
             '0, send POST /api/v7/remember with duty "vote_nothing" and a duty_reason.'
         )
     if s.is_look_due:
-        owed["look_due"] = (
+        reminders["look_due"] = (
             "The last reply cites events and had no second look. Check each draft that cites "
             "memory with POST /api/v7/agent/second-look before you show it."
         )
     if s.turns_without_cube >= TURNS_PER_CUBE_MIN:
-        owed["cube_due"] = (
+        reminders["cube_due"] = (
             f"A cube is due: the last {s.turns_without_cube} turns brought none. Send the cube_* "
             "fields with the next remember if something learned changes later answers, else duty "
             '"cube_nothing" with a duty_reason.'
         )
     if s.turns_without_l1 >= L1_TURNS:
-        owed["l1_due"] = (
+        reminders["l1_due"] = (
             f"An L1 is due: {s.turns_without_l1} turns are not summarised. Send "
             "l1_summary with the next remember: what was done, what was decided, the outcome, "
             "in 5-8 % of the length of the turns."
         )
     if s.l1_count - s.l1_mapped >= L2_SUMMARIES:
-        owed["l2_due"] = (
+        reminders["l2_due"] = (
             f"An L2 is due: {s.l1_count - s.l1_mapped} L1s are not in the map. Send l2_map with "
             "the next remember: headlines over the map and the L1s in l2_source, in about 5 % of "
             "their length. Or call POST /api/v7/memory/map."
         )
-    return owed
+    return reminders
 
 
 class DutyReport(NamedTuple):

@@ -27,6 +27,8 @@ from ...protocol.text import tokens
 from ..api_request import ApiRequest, request_of
 from ..errors import ClientError
 
+# --- Counters of the runtime: protocol compliance of the agent and overhead of the protocol --
+
 
 def _ratio(part: int, total: int) -> float | None:
     return round(part / total, 4) if total else None
@@ -343,6 +345,8 @@ def call(
     turn.counts.calls[purpose] += 1
     return PendingStep(ServiceCall(purpose, body, idempotency_key), resume)
 
+
+# --- Messages for the model: the protocol, search results, requirements of a turn -------------
 
 FULL_PROTOCOL = (
     "Reply in three sections, each under a heading on its own line: DRAFT, SECOND LOOK, FINAL. "
