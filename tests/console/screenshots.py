@@ -38,7 +38,8 @@ from remembrancer.testing import FrozenClock
 
 SIZES: Mapping[str, ViewportSize] = {
     "390": {"width": 390, "height": 844},
-    "1280": {"width": 1280, "height": 860},
+    "1280": {"width": 1280, "height": 720},
+    "1440": {"width": 1440, "height": 900},
 }
 # Pictures of the documentation, by name: they show the window, not the whole page.
 CHOSEN = (
