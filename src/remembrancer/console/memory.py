@@ -51,7 +51,7 @@ KINDS = {
 }
 STATUSES = ("current", "superseded", "expired", "removed", "all")  # of facts and wishes
 LISTED, HITS = 30, 10
-CHOICES_OFFERED = 8  # sessions and topics of a facet
+CHOICES_OFFERED = 6  # sessions and topics of a facet
 _DAY = timedelta(days=1)
 _LAST_MONTH = date(9999, 12, 1)  # has no month after it
 _STATE = (
