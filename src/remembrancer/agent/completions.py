@@ -54,9 +54,9 @@ from ..protocol.openai_api import (
 from ..protocol.recalled import fenced_items
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.service_keys import mask_service_keys, service_key_warning
+from ..screening import find_secrets, mask_secrets
 from ..search import EventText, Vectors
 from ..search.embedders.port import CHARACTERS_MAX
-from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Transaction
 from .answers import (
     NO_MODEL,
