@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from architecture.tree import ROOT
 from command import Cli
 from typer.testing import CliRunner
 
@@ -167,6 +168,8 @@ def test_demo_answers_its_questions_with_reasons() -> None:
     assert "そばアレルギー" in answers[2].split("\n   2. ")[0]
     assert all("why:" in section for section in answers)
     assert "make run" in output
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert readme.split('```text title="make demo"\n')[1].split("```")[0] in output
 
 
 def test_demo_writes_only_to_the_keep_folder(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -122,10 +123,36 @@ class TestFacets:
                 "metadata": {"project": "garden"},
                 "occurred_at": f"2025-03-0{n + 1}T09:00:00Z",
             }
-            store_turn(owner, f"Bed {n}?", "Dig it.", session_id="beds", **garden)
+            store_turn(owner, f"Bed {n}?", "Dig it.", session_id="beds", topic="beds", **garden)
         house = {"session_id": "house", "source": {"query": "file", "response": "model"}}
         store_turn(owner, "The roof?", "Tiles.", critical="The roof is red.", **house)
         store_turn(owner, "Rules?", "Yes.", critical="Always answer in German.", session_id="house")
+
+    @pytest.mark.parametrize(
+        ("facet", "choice", "count", "turns"),
+        [
+            ("Kind", "Facts", 2, None),
+            ("Kind", "Lessons", 0, None),
+            ("Kind", "Files", 0, None),
+            ("Project", "garden", 3, 3),
+            ("Topic", "beds", 3, 3),
+            ("Session", "The roof?", 2, 2),
+            ("Source", "file", 1, 1),
+        ],
+    )
+    def test_facet_counts_what_its_choice_lists(
+        self, owner: Reader, facet: str, choice: str, count: int, turns: int | None
+    ) -> None:
+        self.fill(owner)
+        title = rf"<h2[^>]*>{facet}</h2>\s*<ul[^>]*>(.*?)</ul>"
+        [found] = re.findall(title, get_page(owner).text, re.DOTALL)
+        [address] = re.findall(rf'href="([^"]*)"[^>]*>{re.escape(choice)}</a>', found)
+
+        assert f"{choice} {count}" in words_of(found)
+        if turns is not None:
+            page = owner.get(unescape(address)).text
+            assert len(rows_of(page)) == turns
+            assert 'aria-current="true"' in page
 
     def test_no_facet_and_no_row_is_of_another_account(self, owner: Reader, ada: Reader) -> None:
         self.fill(owner)

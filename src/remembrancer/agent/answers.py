@@ -45,9 +45,9 @@ from ..protocol.search import Hit, MemoryAnswer, MemoryQuery, SummaryHit
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.summaries import MapQuery
 from ..protocol.text import day_of
+from ..screening import find_secrets, mask_secrets
 from ..search import EventText
 from ..search.text.analysis import terms
-from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Row, Transaction
 from .second_look import judge
 

@@ -15,8 +15,8 @@ from ..protocol.line import CubeKind
 from ..protocol.recalled import marked
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.trust import RANKS, SOURCES, TextSource
+from ..screening import find_secrets, mask_secrets
 from ..search import EventText, IndexEntry, analysis_id, index_entries
-from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Row, Transaction, embedder_id, load_queries
 from . import publishing
 from .rules import status_of
