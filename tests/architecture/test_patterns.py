@@ -289,3 +289,12 @@ def test_no_call_holds_up_other_threads(context: Context, text: str) -> None:
         read_new_turn(context, turn, ())
 
     assert longest.seconds < 0.1, longest.name
+
+
+@pytest.mark.parametrize("text", shapes(950_000)[::8], ids=lambda text: ascii(text[:8]))
+def test_no_call_for_a_draft_holds_up_other_threads(text: str) -> None:
+    review(parse_draft("Warm up: load tables and models.", _DAY), {}, "")
+    with LongCalls() as longest:
+        review(parse_draft(text, _DAY), {}, "")
+
+    assert longest.seconds < 0.1, longest.name

@@ -15,6 +15,7 @@ from ..search.text.analysis import words
 from ..search.text.languages import BY_CODE, LANGUAGES, detect, normalize, unaccented
 from .dates import clocks, dates, relative_dates, resolve, weekday_words
 from .numbers import UNITS, numbers
+from .plain import PIECE_CHARACTERS, pieces
 from .values import Claim, Kind, Name, Verbatim
 
 # --- Find the tags of a draft: `(ref: id)`, `[general]`, `[unverified]`, `[assumption]` ------
@@ -80,7 +81,8 @@ def blank_out(text: str, spans: Sequence[tuple[int, int]]) -> str:
     parts, at = [], 0
     for start, end in sorted(spans):
         if end > at:
-            parts += [text[at:start], re.sub(r"[^\n]", "\x00", text[max(start, at) : end])]
+            lines = text[max(start, at) : end].split("\n")
+            parts += [text[at:start], "\n".join("\x00" * len(line) for line in lines)]
             at = end
     return "".join(parts) + text[at:]
 
@@ -439,7 +441,6 @@ def normalize_name(word: str) -> str:
 # Each finder blanks out its claims before the next one runs, so that no claim is found twice: URLs,
 # addresses and versions, dates, times of day, codes, numbers, names. Takes linear time.
 
-_PIECE_CHARACTERS = 8_000  # of a text are read at once
 _SAMPLE_CHARACTERS = 4_000  # of a text that determine its language
 # Each replacement is one character, so that offsets stay: blanks, minus signs, full-width forms.
 _UNIFIED_CHARACTERS = str.maketrans(
@@ -456,7 +457,7 @@ _UNIFIED_CHARACTERS = str.maketrans(
 
 def unify_characters(text: str) -> str:
     """Replace look-alike characters. Offsets stay the same."""
-    return text.translate(_UNIFIED_CHARACTERS)
+    return "".join(piece.translate(_UNIFIED_CHARACTERS) for _, piece in pieces(text))
 
 
 def language_of(text: str) -> str:
@@ -469,13 +470,12 @@ def claims_in(text: str, day: date, language: str, *, generous: bool = False) ->
     """Return the claims of a text in order. Its characters must be unified.
 
     `day` is the day of the text. `generous` also accepts ambiguous numbers; use it for texts that
-    are searched for a value. A long text is read in pieces, because no other thread runs while a
-    pattern looks for its next match.
+    are searched for a value.
     """
-    if len(text) > _PIECE_CHARACTERS:
+    if len(text) > PIECE_CHARACTERS:
         return [
             replace(claim, start=claim.start + start, end=claim.end + start)
-            for start, piece in _pieces(text)
+            for start, piece in pieces(text)
             for claim in claims_in(piece, day, language, generous=generous)
         ]
     result: list[Claim] = []
@@ -505,18 +505,6 @@ def claims_in(text: str, day: date, language: str, *, generous: bool = False) ->
     result = [claim for claim in result if claim.kind != "number"] + number_claims
     take(names(text, language))
     return sorted(result, key=lambda claim: (claim.start, claim.end))
-
-
-def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """Yield parts of a text, each with its offset. They end with a line, a sentence or a word."""
-    start = 0
-    while len(text) - start > _PIECE_CHARACTERS:
-        middle, end = start + _PIECE_CHARACTERS // 2, start + _PIECE_CHARACTERS
-        ends = (text.rfind(mark, middle, end) + len(mark) for mark in ("\n", ". ", " "))
-        end = next((place for place in ends if place > middle), end)
-        yield start, text[start:end]
-        start = end
-    yield start, text[start:]
 
 
 def _add_without_overlap(result: list[Claim], claims: Iterable[Claim]) -> None:

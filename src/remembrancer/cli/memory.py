@@ -13,8 +13,7 @@ from ..accounts import caller_for
 from ..context import Context
 from ..memory.exchange.archive import is_export
 from ..memory.exchange.importer import ImportRefused, ImportResult, read, store
-from ..memory.exchange.shapes import Record, Shape, ShapeFact, ShapeTurn, Source, one_line
-from ..memory.exchange.shapes.records import fact_message, turn_message
+from ..memory.exchange.shapes import Record, Shape, Source, one_line
 from ..memory.exchange.survey import (
     LISTED_MAX,
     USERS_NAMED_MAX,
@@ -140,14 +139,9 @@ def _requests(records: Iterable[Record], user_id: str | None) -> Iterator[Record
     facts: list[ImportFact] = []
     size = 0
     for record in records:
-        message: ImportTurn | ImportFact
-        if isinstance(record, ShapeTurn):
-            message = turn_message(record)
-        elif isinstance(record, ShapeFact):
-            message = fact_message(record)
-        else:
+        if not isinstance(record, ImportTurn | ImportFact):
             continue
-        message = message.model_copy(update=named)
+        message = record.model_copy(update=named)
         own = len(message.model_dump_json(exclude_none=True).encode())
         if size and (
             size + own > REQUEST_BYTES_MAX or len(turns) + len(facts) == limits.BATCH_TURNS_MAX
@@ -258,10 +252,10 @@ def _invalid(summary: Survey) -> list[str]:
     return lines
 
 
-def _record_line(record: ShapeTurn | ShapeFact, user_id: str | None) -> str:
+def _record_line(record: ImportTurn | ImportFact, user_id: str | None) -> str:
     """Return a turn or a fact on one line, as JSON without absent members."""
     user_id = record.user_id if user_id is None else user_id
-    if isinstance(record, ShapeTurn):
+    if isinstance(record, ImportTurn):
         members = {
             "user_id": user_id,
             "session_id": record.session_id,
