@@ -199,10 +199,15 @@ def row_beside(revision: str, path: Path) -> list[str]:
 
     Raises CalledProcessError, also if the revision has no such benchmark.
     """
-    git = ["git", "-C", str(PLAY.parent), "worktree"]
+    git = ["git", "-C", str(PLAY.parent)]
+    name = subprocess.run(
+        [*git, "rev-parse", "--short", revision], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout.strip()
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "tree")
-        subprocess.run([*git, "add", "--quiet", "--detach", str(tree), revision], check=True)
+        subprocess.run(
+            [*git, "worktree", "add", "--quiet", "--detach", str(tree), revision], check=True
+        )
         try:
             process = subprocess.run(
                 [sys.executable, "-m", "bench.two_weeks", "--play", str(path.absolute())],
@@ -213,9 +218,9 @@ def row_beside(revision: str, path: Path) -> list[str]:
                 text=True,
             )
         finally:
-            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+            subprocess.run([*git, "worktree", "remove", "--force", str(tree)], check=True)
     [row] = [line for line in process.stdout.splitlines() if line.startswith("| hooks |")]
-    return [f"hooks of {revision}", *(cell.strip() for cell in row.split("|")[2:-1])]
+    return [f"hooks of {name}", *(cell.strip() for cell in row.split("|")[2:-1])]
 
 
 def _as_events(turns: list[Turn]) -> Added:
