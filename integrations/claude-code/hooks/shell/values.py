@@ -10,7 +10,7 @@ import fnmatch
 import os
 import re
 
-from hook_shell_words import unescaped
+from .word_parser import unescaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

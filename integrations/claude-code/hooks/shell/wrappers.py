@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 
-from hook_calls import Call, is_remote
-from hook_git import git_command, patch_command
-from hook_outputs import check_outputs
-from hook_remote import container_command, kubectl_command, ssh_command
-from hook_shell_words import unescaped
-from hook_words import UNKNOWN, UNKNOWNS, plain, script_text
+from .calls import Call, is_remote
+from .git import git_command, patch_command
+from .outputs import check_outputs
+from .remote import container_command, kubectl_command, ssh_command
+from .values import UNKNOWN, UNKNOWNS, plain, script_text
+from .word_parser import unescaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from hook_shell_words import unescaped
-from hook_words import UNKNOWN, UNKNOWNS, VALUES_MAX, plain, script_text
+from .values import UNKNOWN, UNKNOWNS, VALUES_MAX, plain, script_text
+from .word_parser import unescaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hook_calls import Call
+    from .calls import Call
 
 # Values of these are commands.
 _COMMAND_VARIABLES = frozenset(

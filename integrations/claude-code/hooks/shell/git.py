@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from hook_calls import Call
-from hook_patches import diff_paths
-from hook_words import UNKNOWN, plain, script_text
+from .calls import Call
+from .patches import diff_paths
+from .values import UNKNOWN, plain, script_text
 
 _GIT_CHANGES = frozenset(
     "init clone checkout switch restore reset clean pull merge rebase cherry-pick revert apply am "
