@@ -13,6 +13,7 @@ import pytest
 from agents import clients
 from agents.claude_code import write_key_file
 from agents.conftest import RunningService, new_home, program
+from command import captured
 from service import new_key
 
 from remembrancer.install.agents import plan_changes
@@ -35,15 +36,12 @@ COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 def list_servers(application: str, home: Path) -> str:
     """Return what the application says about its MCP servers."""
-    process = subprocess.run(
+    process = captured(
         [str(program(application)), "mcp", "list"],
         env=clients.node_environment(home),
         cwd=home,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
         timeout=90,
-        check=False,
     )
     return COLOR.sub("", process.stdout + process.stderr)
 

@@ -13,6 +13,7 @@ from agents import clients
 from agents.claude_code import write_key_file
 from agents.conftest import RunningService, program
 from agents.endpoints import Endpoint, GeminiHandler, Reply, ToolCall
+from command import captured
 from service import Http, new_key
 
 pytestmark = pytest.mark.agents
@@ -36,17 +37,14 @@ def gemini(
     def run(prompt: str, replies: list[Reply]) -> list[dict[str, Any]]:
         with Endpoint(GeminiHandler) as model:
             model.script.replies = list(replies)
-            process = subprocess.run(
+            process = captured(
                 [str(program("gemini-cli")), "--yolo", "-m", "gemini-2.5-flash", "-p", prompt],
                 env=clients.node_environment(
                     home, GEMINI_API_KEY="unused", GOOGLE_GEMINI_BASE_URL=model.url
                 ),
                 cwd=project,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
                 timeout=120,
-                check=False,
             )
         assert process.returncode == 0, process.stderr
         clients.wait_for_hooks(home)

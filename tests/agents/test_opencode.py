@@ -13,6 +13,7 @@ from agents import clients
 from agents.claude_code import write_key_file
 from agents.conftest import RunningService, program
 from agents.endpoints import Endpoint, MessagesHandler, Reply, ToolCall
+from command import captured
 from service import Http, new_key
 
 pytestmark = pytest.mark.agents
@@ -38,7 +39,7 @@ def opencode(
                 "anthropic": {"options": {"baseURL": f"{model.url}/v1", "apiKey": "unused"}}
             }
             config = {"provider": provider, "permission": "allow", "autoupdate": False}
-            process = subprocess.run(
+            process = captured(
                 [str(program("opencode")), "run", "-m", "anthropic/claude-sonnet-4-5", prompt],
                 env=clients.node_environment(
                     home,
@@ -48,10 +49,7 @@ def opencode(
                 ),
                 cwd=project,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
                 timeout=60,
-                check=False,
             )
         assert process.returncode == 0, process.stderr
         clients.wait_for_hooks(home)

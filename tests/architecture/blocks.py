@@ -23,7 +23,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from architecture.tree import ROOT
+from command import captured
 
 from remembrancer.settings import read
 from remembrancer.store import Transaction, open_store
@@ -196,14 +196,8 @@ class Runner:
             "HOME": str(self.folder),
         }
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        process = subprocess.run(
-            arguments,
-            cwd=self.folder,
-            env={**os.environ, **own, "PATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS_MAX,
+        process = captured(
+            arguments, cwd=self.folder, env={**os.environ, **own, "PATH": path}, timeout=SECONDS_MAX
         )
         if process.returncode:
             raise DocumentationError(

@@ -35,10 +35,10 @@ from remembrancer.protocol.memory_claims import MemoryClaims, turn_texts
 from remembrancer.protocol.notices import without_notices
 from remembrancer.repair.rules.repair import proposals
 from remembrancer.repair.rules.source import Failure
+from remembrancer.screening import find_secrets, instruction_like
 from remembrancer.search import EventText
 from remembrancer.search.text.analysis import parse_query
 from remembrancer.search.text.machine_text import own_words
-from remembrancer.search.text.screening import find_secrets, instruction_like
 
 N = 2_000  # characters: a quadratic pattern takes ten times as long for them as a linear one
 SUSPECT_S, GROWTH_MAX = 0.003, 9.0  # CPU; how often as much for four times the text
@@ -76,7 +76,7 @@ _METHODS = _ANCHORED | {"search", "findall", "finditer", "sub", "subn", "split"}
 BOUNDED = {
     "remembrancer.agent.answers._OPEN_BRACKET": "BRACKET_CHARACTERS_MAX",
     "remembrancer.testing": "a test's own text",
-    "remembrancer.search.text.screening._KEY_LINES": "matched at the end of a secret",
+    "remembrancer.screening._KEY_LINES": "matched at the end of a secret",
 }
 
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from remembrancer.cli import memory as cli_memory
 from remembrancer.cli.app import app
 from remembrancer.cli.demo import CONVERSATION, QUESTIONS, FolderInUse, run_demo
+from remembrancer.cli.progress import Interrupted
 from remembrancer.context import Context
 from remembrancer.settings import Settings
 from remembrancer.store import open_store
@@ -147,7 +148,7 @@ def test_interrupted_import_can_be_continued(
 
     monkeypatch.setattr(cli_memory, "progress", interrupted)
 
-    with pytest.raises(cli_memory.ImportStopped):
+    with pytest.raises(Interrupted, match="records remain"):
         cli_memory.import_into(context, turns)
 
 

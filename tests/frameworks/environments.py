@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from command import captured
 
 # Pinned, so that a run does not fail because a framework was released.
 PYTHON = {
@@ -100,9 +100,7 @@ def _only_one(folder: Path) -> Iterator[None]:
 
 
 def _install(folder: Path, command: list[str]) -> None:
-    process = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS_MAX
-    )
+    process = captured(command, timeout=INSTALL_SECONDS_MAX)
     if process.returncode:
         reason = " ".join(process.stderr.split())[-300:]
         pytest.skip(f"the package registry does not answer for {folder.name}: {reason}")

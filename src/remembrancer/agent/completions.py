@@ -54,9 +54,9 @@ from ..protocol.openai_api import (
 from ..protocol.recalled import fenced_items
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.service_keys import mask_service_keys, service_key_warning
+from ..screening import find_secrets, mask_secrets
 from ..search import EventText, Vectors
 from ..search.embedders.port import CHARACTERS_MAX
-from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Transaction
 from .answers import (
     NO_MODEL,
@@ -441,20 +441,16 @@ _SAME = ("model", "user", "metadata", "temperature", "top_p", "parallel_tool_cal
 _TEXT_PARTS = ("input_text", "output_text", "text")
 
 
-class NotSupported(InvalidRequest):
-    """The service keeps no conversations for this interface: send the whole one in `input`."""
-
-
 def as_completion(request: ResponseRequest) -> Completion:
-    """Return the request as a chat completion. Raises InvalidRequest, NotSupported."""
+    """Return the request as a chat completion. Raises InvalidRequest."""
     if request.previous_response_id is not None:
-        raise NotSupported(errors=[_fault("previous_response_id", "is not supported")])
+        raise _invalid(
+            "previous_response_id", "is not supported: send the whole conversation in `input`"
+        )
     extra = request.model_extra or {}
     for name in ("conversation", "prompt", "background"):
         if extra.get(name):
-            raise NotSupported(
-                f"{name}: is not supported.", errors=[_fault(name, "is not supported")]
-            )
+            raise _invalid(name, "is not supported")
     body: dict[str, Any] = {name: getattr(request, name) for name in _SAME}
     body["messages"] = _messages(request)
     body["max_completion_tokens"] = request.max_output_tokens
@@ -469,13 +465,13 @@ def as_completion(request: ResponseRequest) -> Completion:
         return Completion.model_validate({k: v for k, v in body.items() if v is not None})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise InvalidRequest(
-            f"input: {first['msg']}.", errors=[_fault("input", first["msg"])]
-        ) from None
+        raise _invalid("input", first["msg"]) from None
 
 
-def _fault(name: str, detail: str) -> dict[str, str]:
-    return {"pointer": f"/{name}", "detail": detail}
+def _invalid(field: str, detail: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{field}: {detail}.", errors=[{"pointer": f"/{field}", "detail": detail}]
+    )
 
 
 def _messages(request: ResponseRequest) -> list[dict[str, Any]]:
@@ -498,9 +494,7 @@ def _messages(request: ResponseRequest) -> list[dict[str, Any]]:
             )
         elif kind != "reasoning":  # the model's own, which chat completions do not take
             detail = "must be a message, function_call, function_call_output or reasoning"
-            raise InvalidRequest(
-                f"input: an item {detail}.", errors=[_fault(f"input/{position}/type", detail)]
-            )
+            raise _invalid(f"input/{position}/type", detail)
     return messages
 
 
@@ -539,18 +533,13 @@ def _part(part: Any, position: int) -> dict[str, Any]:
         names = ("file_data", "file_id", "filename")
         return {"type": "file", "file": {name: part[name] for name in names if part.get(name)}}
     detail = "must be text, an image with a URL, audio or a file"
-    raise InvalidRequest(
-        f"input: a part {detail}.", errors=[_fault(f"input/{position}/content", detail)]
-    )
+    raise _invalid(f"input/{position}/content", detail)
 
 
 def _chat_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return a function tool as chat completions have it. Raises InvalidRequest for others."""
     if tool.get("type") != "function":
-        raise InvalidRequest(
-            "tools: only tools of the type `function` are supported.",
-            errors=[_fault("tools", "must be of the type `function`")],
-        )
+        raise _invalid("tools", "must be of the type `function`")
     names = ("name", "description", "parameters", "strict")
     function = {name: tool[name] for name in names if tool.get(name) is not None}
     return {"type": "function", "function": function}

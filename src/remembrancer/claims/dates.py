@@ -73,7 +73,6 @@ _AMBIGUOUS_PATTERN = 2  # index of the pattern in which day and month may be in 
 _OF_NAMES = range(3, 7)  # indexes of the patterns with the name of a month
 _HAN_PATTERNS = range(8, 10)
 _WORD, _LINE = re.compile(r"[^\W\d_]+"), re.compile(r"[^\n]+")
-Span = tuple[int, int]
 
 
 def _needed_words(names: Iterable[str]) -> frozenset[str]:
@@ -86,24 +85,13 @@ def _needed_words(names: Iterable[str]) -> frozenset[str]:
     return frozenset([*words, *(f"{word}s" for word in words)])
 
 
-def _lines_with_words(text: str) -> list[tuple[Span, list[str]]]:
-    return [(line.span(), _WORD.findall(line[0].lower())) for line in _LINE.finditer(text)]
-
-
 def _matches(
-    pattern: re.Pattern[str],
-    text: str,
-    lines: Iterable[tuple[Span, list[str]]],
-    needed: frozenset[str],
+    pattern: re.Pattern[str], text: str, needed: frozenset[str]
 ) -> Iterator[re.Match[str]]:
     """Yield the matches of a pattern in the lines that have one of the words."""
-    for span, words in lines:
-        if not needed.isdisjoint(words):
-            yield from pattern.finditer(text, *span)
-
-
-def _has_han(text: str) -> bool:
-    return not text.isascii() and _HAN_CHARACTER.search(text) is not None
+    for line in _LINE.finditer(text):
+        if not needed.isdisjoint(_WORD.findall(line[0].lower())):
+            yield from pattern.finditer(text, *line.span())
 
 
 _MONTH_WORDS = _needed_words(_MONTHS)
@@ -115,14 +103,12 @@ def dates(text: str, day: date) -> Iterator[Claim]:
 
     `day` is the day of the text.
     """
-    lines, has_han = _lines_with_words(text), _has_han(text)
+    has_han = bool(_HAN_CHARACTER.search(text))
     for index, pattern in enumerate(_PATTERNS):
         if index in _HAN_PATTERNS and not has_han:
             continue
         is_named = index in _OF_NAMES
-        for match in (
-            _matches(pattern, text, lines, _MONTH_WORDS) if is_named else pattern.finditer(text)
-        ):
+        for match in _matches(pattern, text, _MONTH_WORDS) if is_named else pattern.finditer(text):
             parts = match.groupdict()
             options = (
                 _both_orders(parts) if index == _AMBIGUOUS_PATTERN else _parse_parts(parts, day)
@@ -262,25 +248,23 @@ _WEEKDAY_WORDS, _PERIOD_WORDS = _needed_words(_SPACED["w"]), _needed_words(_SPAC
 
 def relative_dates(text: str, day: date) -> Iterator[Claim]:
     """Yield the relative dates of a text of that day, resolved to calendar dates."""
-    lines, has_han = _lines_with_words(text), _has_han(text)
-    spaced = _matches(_DAY_WORD, text, lines, _DAY_WORDS)
-    for match in (*spaced, *(_HAN_DAY.finditer(text) if has_han else ())):
+    for match in _matches(_DAY_WORD, text, _DAY_WORDS):
         yield _claim(match, day, exact_date(shift(day, _DAYS[normalize(match[0])])))
-    for match in _matches(_WEEKDAY_PHRASE, text, lines, _WEEKDAY_WORDS):
+    for match in _matches(_WEEKDAY_PHRASE, text, _WEEKDAY_WORDS):
         offset = _OFFSETS.get(normalize(match["offset"] or match["after"] or ""))
         if "que viene" in match[0].lower():
             offset = 1
-        yield _claim(
-            match, day, *_weekday_dates(day, _WEEKDAYS[normalize(match["weekday"])], offset)
-        )
-    for match in _matches(_PERIOD_PHRASE, text, lines, _PERIOD_WORDS):
+        weekday = _WEEKDAYS[normalize(match["weekday"])]
+        yield _claim(match, day, *_weekday_dates(day, weekday, offset))
+    for match in _matches(_PERIOD_PHRASE, text, _PERIOD_WORDS):
         period = _PERIODS[normalize(match["period"] or match["period_2"])]
-        yield _claim(
-            match,
-            day,
-            _period_date(day, period, _OFFSETS[normalize(match["offset"] or match["after"])]),
-        )
-    for match in _HAN.finditer(text) if has_han else ():
+        offset = _OFFSETS[normalize(match["offset"] or match["after"])]
+        yield _claim(match, day, _period_date(day, period, offset))
+    if not _HAN_CHARACTER.search(text):
+        return
+    for match in _HAN_DAY.finditer(text):
+        yield _claim(match, day, exact_date(shift(day, _DAYS[match[0]])))
+    for match in _HAN.finditer(text):
         if match["day"]:
             weekday = "一二三四五六日".find(match["day"].replace("天", "日"))
             yield _claim(match, day, *_han_weekday_dates(day, weekday, match["offset"]))

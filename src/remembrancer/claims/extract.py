@@ -50,7 +50,8 @@ _ABBREVIATION = re.compile(
 )
 _SPACE = re.compile(r"[\s]*")
 _FENCE = re.compile(r"^[ ]{0,3}(?P<fence>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
-_BULLET = re.compile(r"^[ \t>]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+# A list marker: a dash, a bullet or a number at the start of a line.
+BULLET = re.compile(r"^[ \t>]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _HEADING = re.compile(
     r"^[ ]{0,3}#{1,6}[ ][^\n]*$|^[^\n|]*\|[^\n]*$(?=\n[ |:-]*-{3}[ |:-]*$)", re.MULTILINE
 )
@@ -98,11 +99,6 @@ def code_blocks(text: str) -> list[tuple[int, int]]:
             spans.append((opening.start(), match.end()))
             opening = None
     return [*spans, (opening.start(), len(text))] if opening else spans
-
-
-def list_markers(text: str) -> list[tuple[int, int]]:
-    """Return the spans of list markers: a dash, a bullet or a number at the start of a line."""
-    return [match.span() for match in _BULLET.finditer(text)]
 
 
 def find_tags(text: str) -> list[Tag]:
@@ -339,10 +335,11 @@ def names(text: str, language: str) -> Iterator[Claim]:
     """
     run: list[re.Match[str]] = []
     for match in _WORD.finditer(text):
-        if run and (not _is_capital(match[0]) or not _continues_name(text, run[-1], match)):
+        is_capital = match[0][0].isupper()
+        if run and not (is_capital and _continues_name(text, run[-1], match)):
             yield from _name_claims(text, run, language)
             run = []
-        if _is_capital(match[0]):
+        if is_capital:
             run.append(match)
     yield from _name_claims(text, run, language)
     for match in _HAN.finditer(text):
@@ -357,10 +354,6 @@ def _continues_name(text: str, last: re.Match[str], following: re.Match[str]) ->
         return True
     short = len(last[0]) == 1 or last[0].lower() in _TITLES
     return short and text[last.end() : following.start()] in {".", ". "}
-
-
-def _is_capital(word: str) -> bool:
-    return word[0].isupper()
 
 
 def _name_claims(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim]:

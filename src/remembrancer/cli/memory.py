@@ -30,17 +30,14 @@ from ..search import entry_maker
 from ..settings import processors
 from .commands import NO_OPTIONS, ImportOptions
 from .exchange import ExchangeReport, inspect_export, restore_from
-from .progress import activity, progress
+from .progress import activity, interruptible, progress
 
 if TYPE_CHECKING:
     from ..client import Client
 
 REQUEST_BYTES_MAX = limits.BODY_BYTES_MAX // 2  # of a request with several records
 RECORD_CHARACTERS = 90  # of each side of a record that `--dry-run` prints
-
-
-class ImportStopped(Exception):
-    """Interrupted. The stored records remain. Run the same command again to continue."""
+STOPPED = "The stored records remain. Run the same command again to continue."
 
 
 def _check_user(user_id: str | None) -> None:
@@ -58,11 +55,11 @@ def import_into(
 ) -> ExchangeReport:
     """Import a file, archive or folder and report it.
 
-    Raises ImportRefused, AccountUnknown, InvalidRequest, ImportStopped.
+    Raises ImportRefused, AccountUnknown, InvalidRequest, Interrupted.
     """
     _check_user(options.user_id)
     caller = caller_for(context, account)
-    try:
+    with interruptible(STOPPED):
         if is_export(path):
             return restore_from(context, caller, path, user_id=options.user_id)
         with _checking() as report:
@@ -80,8 +77,6 @@ def import_into(
             progress("importing", len(source)) as advance,
         ):
             result = store(context, caller, source, progress=advance, maker=maker)
-    except KeyboardInterrupt as error:
-        raise ImportStopped from error
     return _report(result, source.survey, {"account": caller.account_name})
 
 
@@ -91,10 +86,10 @@ def import_through(
     """Import a file, archive or folder into a running service and report it.
 
     It is read and checked here, and its records are sent. Raises ImportRefused, InvalidRequest,
-    ClientError, ImportStopped.
+    ClientError, Interrupted.
     """
     _check_user(options.user_id)
-    try:
+    with interruptible(STOPPED):
         if is_export(path):
             raise ImportRefused(
                 f"{path}: an export has more than turns and facts. Import it on the machine of the "
@@ -113,8 +108,6 @@ def import_through(
                     facts=result.facts + answer.facts,
                 )
                 advance(request.size)
-    except KeyboardInterrupt as error:
-        raise ImportStopped from error
     return _report(result, summary, {"service": address})
 
 
@@ -176,16 +169,14 @@ def inspect_import(
     """Report what an import of a path would store, and whether all of it is valid.
 
     Writes nothing and opens no store. `with_records` adds the first records. Raises ImportRefused
-    for a path that has no known shape, ImportStopped.
+    for a path that has no known shape, Interrupted.
     """
     _check_user(options.user_id)
-    try:
+    with interruptible(STOPPED):
         if is_export(path):
             return inspect_export(path, user_id=options.user_id), True
         source, shape = open_import(path, options.shape)
         summary = _surveyed(source, shape, options, skip_invalid=True)
-    except KeyboardInterrupt as error:
-        raise ImportStopped from error
     lines = [f"{summary.shape}: {summary.title}", *_counts(summary), *_left_out(summary)]
     if with_records:
         lines += [_record_line(record, options.user_id) for record in summary.first]

@@ -27,7 +27,7 @@ from typing import NoReturn, TypeVar
 import uvicorn
 from starlette.applications import Starlette
 
-from .. import __version__, status
+from .. import __version__, screening, status
 from ..accounts import OWNER, keys
 from ..accounts.sign_in import invite
 from ..console.sign_in import link
@@ -39,7 +39,6 @@ from ..protocol.errors import Problem
 from ..sandbox.shared import RemoteSandbox
 from ..search import EmbedderUnavailable
 from ..search.embedders import multilingual
-from ..search.text import screening
 from ..settings import SettingInvalid, Settings, read
 from ..store import StoreUnavailable, StoreUnreachable
 from ..store.locations import hold, require_private

@@ -20,8 +20,8 @@ from ...context import Caller, Context
 from ...protocol.imports import ImportFact, ImportTurn, RecordImport, RecordsImported
 from ...protocol.sources import TurnSource
 from ...protocol.trust import TextSource
+from ...screening import find_secrets, mask_secrets
 from ...search import EntryMaker, EventText, IndexEntry
-from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
 from ...store import Transaction
 from ..facts.life import SQL as FACTS

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from ....protocol import limits
 from ....protocol.filters import Metadata
 from ....protocol.imports import ImportFact, ImportTurn
+from ....protocol.message import first_fault
 from ....protocol.sources import USUAL
 
 TURN_BYTES_MAX = limits.BODY_BYTES_MAX  # both sides in UTF-8, as in a request
@@ -104,11 +105,8 @@ def fact_record(place: str, **fields: Any) -> ImportFact | InvalidRecord:
 
 def describe(error: ValidationError) -> str:
     """Return the first validation error with its location, on one line."""
-    details = error.errors(include_input=False, include_url=False)[0]
-    location = ".".join(str(step) for step in details["loc"])
     # The message already names the line of the file.
-    message = re.sub(r" at line 1 column (\d+)", r", at character \1", details["msg"])
-    return f"{location}: {message}" if location else message
+    return re.sub(r" at line 1 column (\d+)", r", at character \1", first_fault(error))
 
 
 def digest(*parts: str) -> str:
