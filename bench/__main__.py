@@ -25,7 +25,6 @@ PARTS = (
     "bench.instructions",
     "bench.changes",
     "bench.http",
-    "bench.crash",
     "bench.servers",
     "bench.sandbox",
     "bench.repair",

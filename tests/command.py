@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from signal import SIGINT, SIGTERM
+from typing import Any
 
 import pytest
 from engines import KEPT_IN, of_folder
@@ -100,6 +101,23 @@ class Cli:
             **self.environment,
             **{f"REMEMBRANCER_{name}": text for name, text in settings.items()},
         }
+
+
+def captured(
+    words: Sequence[str | Path], *, check: bool = False, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run any program to its end and keep the text that it prints."""
+    return subprocess.run(words, check=check, capture_output=True, text=True, **options)
+
+
+def killed_after(words: Sequence[str | Path], lines: int, **options: Any) -> list[str]:
+    """Kill a program when it has printed so many lines; return its complete lines."""
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **options)
+    assert process.stdout is not None
+    output = [process.stdout.readline() for _ in range(lines)]
+    process.kill()
+    output += process.communicate()[0].splitlines(keepends=True)
+    return [line.strip() for line in output if line.endswith("\n")]
 
 
 def _split(words: tuple[str, ...]) -> Sequence[str]:

@@ -95,15 +95,15 @@ class Http:
 
     def memory(self, query_text: str, user_id: str = "owner", **more: Any) -> Any:
         """Search memory; return the response body."""
-        answer = self.post("/api/v7/memory", {"query_text": query_text, "user_id": user_id, **more})
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        return body_of(
+            self.post("/api/v7/memory", {"query_text": query_text, "user_id": user_id, **more})
+        )
 
     def remember(self, query: str, response: str, **more: Any) -> Any:
         """Remember a turn; return the response body."""
-        answer = self.post("/api/v7/remember", {"query": query, "response": response, **more})
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        return body_of(
+            self.post("/api/v7/remember", {"query": query, "response": response, **more})
+        )
 
     def with_key(self, key: str | None) -> Http:
         """Return a client with another key, or without one."""
@@ -116,6 +116,17 @@ class Http:
     def rows(self) -> dict[str, int]:
         """Return the number of rows of each table."""
         return rows(self.context)
+
+
+def body_of(answer: Any) -> Any:
+    """Return the body of a response, which must have status 200."""
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def run_code(http: Http, code: str, **more: Any) -> Any:
+    """Run a program in the sandbox of the service; return the response body."""
+    return body_of(http.post("/api/execute/code", {"code": code, **more}))
 
 
 def new_key(context: Context, account: str = "owner", **key: Any) -> str:

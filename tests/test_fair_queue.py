@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 from functools import partial
 
 import pytest
+from command import captured
 from waiting import wait_until
 
 from remembrancer.fair_queue import FairPlaces, FairQueue
@@ -108,8 +108,6 @@ except MemoryError as error:
 resource.setrlimit(resource.RLIMIT_AS, limits)
 print(pool.submit("a", lambda: "done").result(30))
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
-    )
+    ended = captured([sys.executable, "-c", program], check=True, timeout=60)
 
     assert ended.stdout.splitlines() == ["no thread can be started", "done"]

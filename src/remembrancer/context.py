@@ -279,7 +279,7 @@ def embedding_parts(
 
 def without_secrets(text: str) -> str:
     """Return the text with each secret replaced by its kind."""
-    from .search.text.screening import find_secrets, mask_secrets
+    from .screening import find_secrets, mask_secrets
 
     return mask_secrets(text, find_secrets(text))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from command import captured
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
@@ -231,9 +231,7 @@ context = testing.context(folder)
 print(chat(context, caller_for(context), Chat(user_id="owner", message="Hello.")).answer_mode)
 context.close()
 """
-    finished = subprocess.run(
-        [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=False
-    )
+    finished = captured([sys.executable, "-c", program, str(folder)])
 
     assert finished.stdout == "extractive\n", finished.stderr
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from agents import clients
 from agents.endpoints import Endpoint, MessagesHandler, Reply
+from command import captured
 
 RUN_TIMEOUT_S = 90
 PREFIX = "mcp__remembrancer__"
@@ -99,7 +100,7 @@ class ClaudeCode:
         """Run one prompt; `replies` are those of the model, `variables` its environment."""
         with Endpoint(MessagesHandler) as model:
             model.script.replies = list(replies)
-            process = subprocess.run(
+            process = captured(
                 [
                     str(self.program),
                     "-p",
@@ -111,10 +112,7 @@ class ClaudeCode:
                 cwd=self.project,
                 env=self.environment(model.url) | variables,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
                 timeout=RUN_TIMEOUT_S,
-                check=False,
             )
         messages = [
             json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")

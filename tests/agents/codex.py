@@ -11,6 +11,7 @@ from typing import Any
 from agents import clients
 from agents.claude_code import write_key_file
 from agents.endpoints import Endpoint, Reply, ResponsesHandler
+from command import captured
 
 import remembrancer
 
@@ -66,7 +67,7 @@ class Codex:
         with Endpoint(ResponsesHandler) as model:
             model.script.replies = list(replies)
             trust = ["--dangerously-bypass-hook-trust"] if is_trusted else []
-            process = subprocess.run(
+            process = captured(
                 [
                     str(self.program),
                     "exec",
@@ -80,10 +81,7 @@ class Codex:
                 cwd=self.project,
                 env=self.environment() | variables,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
                 timeout=RUN_TIMEOUT_S,
-                check=False,
             )
         events = [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
         return CodexRun(events, model.script.requests, process.stderr)

@@ -15,6 +15,7 @@ from agents import clients
 from agents.claude_code import write_key_file
 from agents.conftest import RunningService, new_home, program
 from agents.endpoints import Endpoint, MessagesHandler, ToolCall
+from command import captured
 from service import new_key
 
 from remembrancer.install.agents import plan_changes
@@ -41,15 +42,12 @@ COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 def list_servers(application: str, home: Path) -> str:
     """Return what the application says about its MCP servers."""
-    process = subprocess.run(
+    process = captured(
         [str(program(application)), "mcp", "list"],
         env=clients.node_environment(home),
         cwd=home,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
         timeout=90,
-        check=False,
     )
     return COLOR.sub("", process.stdout + process.stderr)
 

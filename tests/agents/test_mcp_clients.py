@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from agents import clients
 from agents.conftest import KEYED, RunningService, program
+from command import captured
 
 pytestmark = pytest.mark.agents
 
@@ -60,9 +61,7 @@ def failures(checks: list[dict[str, Any]]) -> list[str]:
 def node(*words: str) -> subprocess.CompletedProcess[str]:
     """Run a program with the Node of the cache."""
     variables = os.environ | {"PATH": f"{clients.node_folder()}:{os.environ['PATH']}"}
-    return subprocess.run(
-        ["node", *words], env=variables, capture_output=True, text=True, timeout=60, check=False
-    )
+    return captured(["node", *words], env=variables, timeout=60)
 
 
 def inspect(service: RunningService, *words: str) -> dict[str, Any]:

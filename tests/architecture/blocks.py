@@ -10,6 +10,7 @@
     ```toml         must be valid settings
     ```sql          must be valid named queries of the store
     ```text         a drawing or an excerpt, not run
+    ```text title="Output"    what the last `sh` or `python` output is, to the letter
 
 Lines that set up a machine (git clone, make, apt-get, ...) are checked, not run. The only other
 exception is `<!-- not run: REASON -->` above a block; a test limits their number. A block under
@@ -22,7 +23,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from architecture.tree import ROOT
+from command import captured
 
 from remembrancer.settings import read
 from remembrancer.store import Transaction, open_store
@@ -38,6 +39,7 @@ from remembrancer.store.queries import Queries
 
 WRITTEN_ADDRESS = "http://127.0.0.1:8460"
 MODEL_ADDRESS = "http://127.0.0.1:11434"
+OUTPUT = "Output"  # and of one that shows what the block before printed
 RESPONSE = "Response"  # the title of a block that shows a server's response
 SECONDS_MAX = 60  # per block
 _BLOCK = re.compile(
@@ -119,7 +121,7 @@ class Runner:
             data,
             model_url,
         )
-        self._printed: str | None = None  # output of the previous block if it was `sh`
+        self._printed: str | None = None  # output of the previous block if it was run
 
     def run(self, block: Block) -> None:
         """Run or check one block. Raises DocumentationError."""
@@ -134,6 +136,8 @@ class Runner:
         try:
             if block.language == "json" and block.title == RESPONSE:
                 _compare(json.loads(block.text), printed)
+            elif block.language == "text" and block.title == OUTPUT:
+                assert printed == block.text, printed
             else:
                 step(block)
         except Exception as error:
@@ -148,7 +152,9 @@ class Runner:
         )
 
     def _python(self, block: Block) -> None:
-        self._process([sys.executable, "-W", "error", "-c", self._addressed(block.text)])
+        self._printed = self._process(
+            [sys.executable, "-W", "error", "-c", self._addressed(block.text)]
+        )
 
     def _json(self, block: Block) -> None:
         json.loads(block.text)
@@ -190,14 +196,8 @@ class Runner:
             "HOME": str(self.folder),
         }
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        process = subprocess.run(
-            arguments,
-            cwd=self.folder,
-            env={**os.environ, **own, "PATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS_MAX,
+        process = captured(
+            arguments, cwd=self.folder, env={**os.environ, **own, "PATH": path}, timeout=SECONDS_MAX
         )
         if process.returncode:
             raise DocumentationError(

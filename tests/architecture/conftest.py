@@ -39,7 +39,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         output = ""
         for line in process.stdout or ():
             output += line
-            if "/api/v7/memory" in line:
+            if "install claude-code" in line:
                 break
         url, key = re.search(r"http://[\d.:]+", output), re.search(r"sk_[0-9a-f]{64}", output)
         try:

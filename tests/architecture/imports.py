@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from architecture.tree import PACKAGE, Source
 
 IMPORT_RULE = (
-    "protocol < settings, fair_queue < store, search, models < context < accounts < permissions"
+    "protocol < settings, fair_queue, screening < store, search, models < context < accounts < permissions"
     " < sandbox, files, feedback < backup < repair < cubes < memory < claims < agent < status"
     " < http < console, mcp, install < server < cli"
 )
@@ -36,7 +36,7 @@ ENTRY_POINTS = {"http", "console", "mcp", "install", "server", "cli"}
 # Packages with their own list: `claims` stays pure, `client` runs without the server, `testing` is
 # for tests (ours and users').
 ONLY = {
-    "claims": {"protocol", "search"},
+    "claims": {"protocol", "screening", "search"},
     "client": {"protocol"},
     "testing": set(LEVELS) - ENTRY_POINTS,
     "__main__": {"cli", "client"},

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from architecture.tree import CODE, ROOT
+from command import captured
 
 FUTURE = "from __future__ import annotations\n"
 FILES_MAX = 5  # with the contract, tests/architecture/contract/openapi.json
@@ -96,12 +96,9 @@ def test_a_new_get_touches_few_files(tmp_path: Path) -> None:
         path.write_text(f"{head}\n{added}{line}{rest}", "utf-8")
 
     generator = ROOT / "clients" / "typescript" / "generate.py"
-    process = subprocess.run(
+    process = captured(
         [sys.executable, "-c", PROGRAM, str(generator)],
         env={"PYTHONPATH": str(package.parent), "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
     assert process.returncode == 0, process.stderr

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import jsonschema
 import pytest
 import yaml
 from architecture.tree import ROOT, relative
+from command import captured
 
 from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.settings import read
@@ -128,13 +128,7 @@ def test_secrets_of_the_compose_file_stay_out_of_the_repository() -> None:
     re.findall(r"awk '(.+)' requirements-dev.lock", CONTAINERFILE),
 )
 def test_image_installs_locked_packages_by_name(program: str) -> None:
-    process = subprocess.run(
-        ["awk", program, "requirements-dev.lock"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    process = captured(["awk", program, "requirements-dev.lock"], cwd=ROOT, check=True)
     expected = re.findall(r"\((.+)\)==", program)[0].split("|")
 
     assert sorted(re.findall(r"^([a-z-]+)==", process.stdout, re.MULTILINE)) == sorted(expected)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from architecture.conftest import RunningServer
 from architecture.tree import ROOT
+from command import captured
 
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
@@ -30,12 +30,9 @@ def run(served: RunningServer, name: str, **accounts: list[str]) -> str:
         for variable, names in accounts.items()
     }
     records.close()
-    process = subprocess.run(
+    process = captured(
         [sys.executable, "-W", "error", str(ROOT / "examples" / f"{name}.py"), served.url],
         env={**os.environ, **own},
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=120,
     )
     assert (process.returncode, process.stderr) == (0, "")

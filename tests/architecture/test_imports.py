@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from architecture.imports import IMPORT_RULE, LEVELS, MEMORY_RULE, memory_violations, violations
 from architecture.tree import CODE, PACKAGE, ROOT, package
+from command import captured
 
 
 def test_imports_follow_the_import_rule() -> None:
@@ -32,11 +32,8 @@ def test_documented_import_rules_are_the_checked_ones() -> None:
 def test_client_loads_no_server_package(name: str) -> None:
     """Run in a new process, so that no other package has been imported before."""
     modules = ", ".join(source.module for source in package() if source.package == name)
-    output = subprocess.run(
-        [sys.executable, "-c", f"import sys, {modules}; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
+    output = captured(
+        [sys.executable, "-c", f"import sys, {modules}; print(*sys.modules)"], check=True
     ).stdout
 
     loaded = {module.split(".")[1] for module in output.split() if module.startswith(f"{PACKAGE}.")}
@@ -68,11 +65,8 @@ NEEDED_AT_START = """
 
 def test_server_starts_with_the_packages_that_it_needs(tmp_path: Path) -> None:
     """Each other one would delay it, and so would models of records that no request has used."""
-    packages, models = subprocess.run(
-        [sys.executable, "-c", STARTED, str(tmp_path / "data")],
-        capture_output=True,
-        text=True,
-        check=True,
+    packages, models = captured(
+        [sys.executable, "-c", STARTED, str(tmp_path / "data")], check=True
     ).stdout.splitlines()
     loaded = {name for name in packages.split() if not name.startswith("_")}
 

@@ -35,10 +35,10 @@ from remembrancer.protocol.memory_claims import MemoryClaims, turn_texts
 from remembrancer.protocol.notices import without_notices
 from remembrancer.repair.rules.repair import proposals
 from remembrancer.repair.rules.source import Failure
+from remembrancer.screening import find_secrets, instruction_like
 from remembrancer.search import EventText
 from remembrancer.search.text.analysis import parse_query
 from remembrancer.search.text.machine_text import own_words
-from remembrancer.search.text.screening import find_secrets, instruction_like
 
 N = 2_000  # characters: a quadratic pattern takes ten times as long for them as a linear one
 SUSPECT_S, GROWTH_MAX = 0.003, 9.0  # CPU; how often as much for four times the text
@@ -76,7 +76,7 @@ _METHODS = _ANCHORED | {"search", "findall", "finditer", "sub", "subn", "split"}
 BOUNDED = {
     "remembrancer.agent.answers._OPEN_BRACKET": "BRACKET_CHARACTERS_MAX",
     "remembrancer.testing": "a test's own text",
-    "remembrancer.search.text.screening._KEY_LINES": "matched at the end of a secret",
+    "remembrancer.screening._KEY_LINES": "matched at the end of a secret",
 }
 
 
@@ -287,5 +287,14 @@ def test_no_call_holds_up_other_threads(context: Context, text: str) -> None:
     read_new_turn(context, replace(turn, query="Warm up: load tables and models."), ())
     with LongCalls() as longest:
         read_new_turn(context, turn, ())
+
+    assert longest.seconds < 0.1, longest.name
+
+
+@pytest.mark.parametrize("text", shapes(950_000)[::8], ids=lambda text: ascii(text[:8]))
+def test_no_call_for_a_draft_holds_up_other_threads(text: str) -> None:
+    review(parse_draft("Warm up: load tables and models.", _DAY), {}, "")
+    with LongCalls() as longest:
+        review(parse_draft(text, _DAY), {}, "")
 
     assert longest.seconds < 0.1, longest.name

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import Cli
+from command import Cli, captured
 
 from remembrancer.accounts import keys
 from remembrancer.accounts.keys import KeyRefused
@@ -152,13 +152,7 @@ try:
 finally:
     print(*sys.modules)
 """
-    process = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=cli.environment,
-    )
+    process = captured([sys.executable, "-c", program], check=True, env=cli.environment)
     loaded = set(process.stdout.split())
 
     assert "typer" in loaded

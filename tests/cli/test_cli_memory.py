@@ -7,12 +7,14 @@ import signal
 from pathlib import Path
 
 import pytest
+from architecture.tree import ROOT
 from command import Cli
 from typer.testing import CliRunner
 
 from remembrancer.cli import memory as cli_memory
 from remembrancer.cli.app import app
 from remembrancer.cli.demo import CONVERSATION, QUESTIONS, FolderInUse, run_demo
+from remembrancer.cli.progress import Interrupted
 from remembrancer.context import Context
 from remembrancer.settings import Settings
 from remembrancer.store import open_store
@@ -146,7 +148,7 @@ def test_interrupted_import_can_be_continued(
 
     monkeypatch.setattr(cli_memory, "progress", interrupted)
 
-    with pytest.raises(cli_memory.ImportStopped):
+    with pytest.raises(Interrupted, match="records remain"):
         cli_memory.import_into(context, turns)
 
 
@@ -166,6 +168,8 @@ def test_demo_answers_its_questions_with_reasons() -> None:
     assert "そばアレルギー" in answers[2].split("\n   2. ")[0]
     assert all("why:" in section for section in answers)
     assert "make run" in output
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert readme.split('```text title="make demo"\n')[1].split("```")[0] in output
 
 
 def test_demo_writes_only_to_the_keep_folder(

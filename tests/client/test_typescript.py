@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from client.scripted_server import ScriptedServer, answer
+from command import captured
 from typescript import CLIENT, client_with_types
 
 from remembrancer.protocol.operations import OPERATIONS
@@ -33,11 +33,9 @@ def test_types_have_every_operation(package: Path) -> None:
 @pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
 def test_npm_packs_the_client(package: Path, tmp_path: Path) -> None:
     """Code and types only."""
-    printed = subprocess.run(
+    printed = captured(
         ["npm", "pack", "--json", "--pack-destination", str(tmp_path), str(package)],
         env={**os.environ, "HOME": str(tmp_path), "npm_config_cache": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
         check=True,
     ).stdout
     [packed] = json.loads(printed)
@@ -60,9 +58,7 @@ def run(tmp_path: Path, url: str, body: str) -> str:
         f'const memory = new Remembrancer({{ url: "{url}/", key: "sk_1" }});\n'
     )
     program.write_text(head + body, "utf-8")
-    return subprocess.run(
-        ["node", str(program)], capture_output=True, text=True, check=True, timeout=60
-    ).stdout
+    return captured(["node", str(program)], check=True, timeout=60).stdout
 
 
 @needs_node

@@ -7,7 +7,9 @@ documentation shows go to `docs/images/`, with few colours, so that they stay sm
 from __future__ import annotations
 
 import argparse
+import json
 import random
+import re
 import shutil
 import sys
 import time
@@ -21,10 +23,12 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from console.pages import EVERY_PAGE, VIEWS
+from console.reader import words_of
 from console.sample_year import import_year
 from console.things import put_conversation, put_facts, put_permissions, put_things
 from console.window import Site, launch
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Playwright, ViewportSize, sync_playwright
 from service import Http, new_key, serving
 from starlette.testclient import TestClient
@@ -38,7 +42,8 @@ from remembrancer.testing import FrozenClock
 
 SIZES: Mapping[str, ViewportSize] = {
     "390": {"width": 390, "height": 844},
-    "1280": {"width": 1280, "height": 860},
+    "1280": {"width": 1280, "height": 720},
+    "1440": {"width": 1440, "height": 900},
 }
 # Pictures of the documentation, by name: they show the window, not the whole page.
 CHOSEN = (
@@ -147,12 +152,22 @@ def put_weeks(http: Http, clock: FrozenClock) -> None:
         clock.advance(DAY_MS - 6 * 420_000)
 
 
-def save_small(source: Path, folder: Path) -> None:
-    """Save a picture with few colours."""
+def hits_of(page: str) -> list[str]:
+    """Return the hits that a page of results lists: the score and the text of each."""
+    row = (
+        r'(?s)<p class="first".*?</p>.*?<p class="about">.*?</svg> <span class="figure">.*?</span>'
+    )
+    return [words_of(one) for one in re.findall(row, page)]
+
+
+def save_small(source: Path, folder: Path, page: str) -> None:
+    """Save a picture with few colours, and in it the hits that its page lists."""
     folder.mkdir(parents=True, exist_ok=True)
+    shows = PngInfo()
+    shows.add_itxt("hits", json.dumps(hits_of(page), ensure_ascii=False))
     with Image.open(source) as picture:
         picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(
-            folder / source.name, optimize=True
+            folder / source.name, optimize=True, pnginfo=shows
         )
 
 
@@ -173,7 +188,7 @@ def take(playwright: Playwright, context: Context, folder: Path, only: str) -> N
                 path = folder / f"{picture.name}.png"
                 if picture.name in CHOSEN:
                     page.screenshot(path=path)
-                    save_small(path, IMAGES)
+                    save_small(path, IMAGES, page.content())
                 page.screenshot(path=path, full_page=True)
                 wide = (
                     page.evaluate("document.documentElement.scrollWidth")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 
+from command import captured
 from console.reader import Reader, words_of
 from console.things import put_things
 from console.window import Site
@@ -80,14 +80,7 @@ def test_first_run_path_leads_to_a_visible_turn(site: Site, context: Context) ->
         pasted = page.locator("#paste-environment").inner_text()
         page.locator("summary", has_text=re.compile("^curl$")).click()
         pasted += "\n" + page.locator("#paste-curl").inner_text()
-        process = subprocess.run(
-            ["sh", "-ec", pasted],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-            env=_bare(),
-        )
+        process = captured(["sh", "-ec", pasted], timeout=60, check=True, env=_bare())
         page.goto("/console")
         expect(page.get_by_role("main")).to_contain_text("At 9:40 from Piombino, pier 3.")
         expect(page.get_by_text("Waiting for the first turn")).to_be_hidden()

@@ -19,7 +19,7 @@ def test_memory_is_searched_read_and_changed_with_the_keyboard_alone(
     """/ searches, j and k move, Enter opens, x chooses, e corrects, Escape closes."""
     for n in range(3):
         owner.http.remember(f"Where is saw {n}?", f"In shed {n}.", session_id=f"s{n}")
-    with site.window("owner") as page:
+    with site.window("owner", permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto("/console")
         page.keyboard.press("/")
         field = page.get_by_role("searchbox", name="Query")
@@ -40,6 +40,10 @@ def test_memory_is_searched_read_and_changed_with_the_keyboard_alone(
         expect(panel).to_contain_text("In shed 1.")
         expect(panel).to_contain_text("Why it is a hit")
         assert "query=where+is+saw+1" in page.url
+        page.get_by_role("button", name="Copy id").press("Enter")
+        expect(page.get_by_text("Copied")).to_be_visible()
+        [event_id] = re.findall(r"event_id=(e_\w+)", page.url)
+        assert page.evaluate("navigator.clipboard.readText()") == event_id
         page.keyboard.press("e")
         expect(page.get_by_label("What is right?")).to_be_focused()
         page.keyboard.type("Saw 1 is at Tom's.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -122,10 +123,36 @@ class TestFacets:
                 "metadata": {"project": "garden"},
                 "occurred_at": f"2025-03-0{n + 1}T09:00:00Z",
             }
-            store_turn(owner, f"Bed {n}?", "Dig it.", session_id="beds", **garden)
+            store_turn(owner, f"Bed {n}?", "Dig it.", session_id="beds", topic="beds", **garden)
         house = {"session_id": "house", "source": {"query": "file", "response": "model"}}
         store_turn(owner, "The roof?", "Tiles.", critical="The roof is red.", **house)
         store_turn(owner, "Rules?", "Yes.", critical="Always answer in German.", session_id="house")
+
+    @pytest.mark.parametrize(
+        ("facet", "choice", "count", "turns"),
+        [
+            ("Kind", "Facts", 2, None),
+            ("Kind", "Lessons", 0, None),
+            ("Kind", "Files", 0, None),
+            ("Project", "garden", 3, 3),
+            ("Topic", "beds", 3, 3),
+            ("Session", "The roof?", 2, 2),
+            ("Source", "file", 1, 1),
+        ],
+    )
+    def test_facet_counts_what_its_choice_lists(
+        self, owner: Reader, facet: str, choice: str, count: int, turns: int | None
+    ) -> None:
+        self.fill(owner)
+        title = rf"<h2[^>]*>{facet}</h2>\s*<ul[^>]*>(.*?)</ul>"
+        [found] = re.findall(title, get_page(owner).text, re.DOTALL)
+        [address] = re.findall(rf'href="([^"]*)"[^>]*>{re.escape(choice)}</a>', found)
+
+        assert f"{choice} {count}" in words_of(found)
+        if turns is not None:
+            page = owner.get(unescape(address)).text
+            assert len(rows_of(page)) == turns
+            assert 'aria-current="true"' in page
 
     def test_no_facet_and_no_row_is_of_another_account(self, owner: Reader, ada: Reader) -> None:
         self.fill(owner)
@@ -156,6 +183,20 @@ class TestSeveral:
         answer = ada.send(f"{HERE}/forget", event_ids=f"{mine} {his}", sure="yes")
 
         assert (answer.status_code, rows(owner.context)) == (404, before)
+
+    def test_turns_are_pinned_together_and_in_the_panel(self, owner: Reader) -> None:
+        first, second = (store_turn(owner, f"q{n}", "r") for n in range(2))
+        picks = {f"pick_{first}": "on", f"pick_{second}": "on"}
+        page = owner.followed(owner.send(f"{HERE}/several", **picks, do="pin"))
+        panel = get_page(owner, event_id=first).text.split('<aside class="panel"')[1]
+        owner.send(f"{HERE}/several", **{f"pick_{first}": "on"}, do="unpin")
+
+        assert "2 of 2 turns pinned." in page.text
+        assert 'value="unpin" data-key="p"' in panel
+        pinned = [
+            owner.http.get(f"/api/v7/event/{one}").json()["pinned"] for one in (first, second)
+        ]
+        assert pinned == [False, True]
 
     def test_facts_are_pinned_ended_and_deleted(self, owner: Reader, clock: FrozenClock) -> None:
         for text in ("Ada sails.", "Ada sings."):

@@ -13,6 +13,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from command import captured
 from console.reader import ORIGIN, Reader
 from console.window import Site
 from playwright.sync_api import Page, expect
@@ -150,10 +151,8 @@ class TestSetUp:
         name = 'o\'neil "$(id)" `id` \\ \N{GRINNING FACE}'
         page = read_as(name).get("/console/connect").text
         curl, python = pasted(page, "paste-curl"), pasted(page, "paste-python")
-        body = subprocess.run(
+        body = captured(
             ["sh", "-c", curl.partition("\n\n")[2].replace("curl ", "printf '%s\\n' ", 1)],
-            capture_output=True,
-            text=True,
             check=True,
         ).stdout.splitlines()[-1]
 

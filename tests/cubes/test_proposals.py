@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from service import Http
+from service import Http, body_of
 
 TOPIC = "kettles"
 ESSENCE = "Descaling a kettle takes vinegar and ten minutes, not scrubbing."
@@ -16,9 +16,7 @@ QUESTION = "How do I descale my kettle?"
 def create(http: Http, rules: str = RULES, essence: str = ESSENCE, **more: Any) -> Any:
     """Create a private cube; return the response body."""
     body = {"topic": TOPIC, "essence": essence, "rules_markdown": rules, "evidence": "tried"}
-    answer = http.post("/api/v7/experience/create", body | more)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.post("/api/v7/experience/create", body | more))
 
 
 def publish(http: Http, rules: str = RULES, essence: str = ESSENCE, **more: Any) -> Any:

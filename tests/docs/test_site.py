@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from command import captured
 
 from remembrancer.http import docs
 from remembrancer.protocol.operations import OPERATIONS
@@ -39,12 +39,7 @@ class LoadedResources(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the site as `make docs` does, and return its folder."""
     folder = tmp_path_factory.mktemp("site")
-    process = subprocess.run(
-        [sys.executable, "-m", "remembrancer.http.docs", folder],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = captured([sys.executable, "-m", "remembrancer.http.docs", folder])
     assert (process.returncode, process.stderr) == (0, "")
     return folder
 

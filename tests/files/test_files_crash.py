@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command import killed_after
 
 import remembrancer
 from remembrancer import testing
@@ -23,22 +23,6 @@ TELLER = Path(__file__).with_name("file_teller.py")
 YEARS_MS = 100 * 365 * 86_400_000  # beyond the time of any file here
 
 
-def killed_after(folder: Path, run: int, lines: int) -> list[str]:
-    """Return the output of a teller up to its kill."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(remembrancer.__file__).parents[1])}
-    process = subprocess.Popen(
-        [sys.executable, str(TELLER), str(folder), str(run)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    assert process.stdout is not None
-    output = [process.stdout.readline() for _ in range(lines)]
-    process.kill()
-    output += process.communicate()[0].splitlines(keepends=True)
-    return [line.strip() for line in output if line.endswith("\n")]
-
-
 def content_of(context: Context, filename: str) -> bytes:
     row = find_file(context, filename, caller_for(context))
     return b"".join(open_blobs(context.settings).read(row.blob, 0, row.size_bytes))
@@ -46,10 +30,12 @@ def content_of(context: Context, filename: str) -> bytes:
 
 def test_acknowledged_files_are_complete_after_kill_9(folder: Path) -> None:
     rng = random.Random(8460)
+    environment = {**os.environ, "PYTHONPATH": str(Path(remembrancer.__file__).parents[1])}
     there: dict[str, str] = {}
     erased_names: set[str] = set()
     for run in range(4):
-        for line in killed_after(folder, run, rng.randrange(1, 60)):
+        teller = [sys.executable, str(TELLER), str(folder), str(run)]
+        for line in killed_after(teller, rng.randrange(1, 60), env=environment):
             match line.split():
                 case ["+", name, digest]:
                     there[name] = digest

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from command import captured
 
 # Pinned, so that a run does not fail because a framework was released.
 PYTHON = {
@@ -32,6 +32,7 @@ PYTHON = {
         "langchain-mcp-adapters==0.3.2",
         "httpx2==2.16.2",
     ),
+    "mem0": ("mem0ai==2.2.1", "langchain==1.4.7", "httpx2==2.16.2"),
     "openai-agents": ("openai-agents==0.24.0",),
     "pydantic-ai": ("pydantic-ai-slim[openai,mcp]==2.68.0",),
     "crewai": ("crewai==1.15.30", "crewai-tools[mcp]==1.15.30"),
@@ -99,9 +100,7 @@ def _only_one(folder: Path) -> Iterator[None]:
 
 
 def _install(folder: Path, command: list[str]) -> None:
-    process = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS_MAX
-    )
+    process = captured(command, timeout=INSTALL_SECONDS_MAX)
     if process.returncode:
         reason = " ".join(process.stderr.split())[-300:]
         pytest.skip(f"the package registry does not answer for {folder.name}: {reason}")

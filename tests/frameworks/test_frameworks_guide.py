@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from architecture.blocks import Block, blocks
 from architecture.tree import ROOT
+from command import captured
 from frameworks.conftest import ANSWER, WEATHER, Place
 from frameworks.environments import PYTHON, node_modules_of, python_of
 from service import new_key
@@ -25,15 +25,7 @@ SECONDS_MAX = 120
 
 def run(command: list[str], folder: Path, variables: dict[str, str]) -> str:
     """Return the output of a program, which must succeed."""
-    process = subprocess.run(
-        command,
-        cwd=folder,
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SECONDS_MAX,
-    )
+    process = captured(command, cwd=folder, env=variables, timeout=SECONDS_MAX)
     assert process.returncode == 0, process.stderr[-3000:]
     return process.stdout
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service import Http
+from service import Http, body_of
 
 from remembrancer import testing
 from remembrancer.context import Context
@@ -21,9 +21,7 @@ def make(
     http: Http, content: str = CONTENT, kind: str = "txt", filename: str = "Ferry times"
 ) -> Any:
     """Create a file; return the response body."""
-    answer = http.post(CREATE, {"filename": filename, "content": content, "type": kind})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.post(CREATE, {"filename": filename, "content": content, "type": kind}))
 
 
 def test_download_headers_prevent_execution_in_a_browser(http: Http) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -12,13 +11,14 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from remembrancer import testing
 from remembrancer.accounts import keys
-from remembrancer.server.run import AddressUnusable, run
+from remembrancer.server.run import AddressUnusable, run, welcome
 from remembrancer.settings import Settings
 from remembrancer.store import DataFolderReadable
 from remembrancer.store.locations import require_private
@@ -28,7 +28,7 @@ SERVE = (
     "from remembrancer.server.app import serve; from remembrancer.settings import "
     "read; serve(read())"
 )
-Start = Callable[[], subprocess.Popen[str]]
+Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
@@ -41,14 +41,14 @@ def start(folder: Path) -> Iterator[Start]:
         **{f"REMEMBRANCER_{name}": value for name, value in settings.items()},
     }
 
-    def one() -> subprocess.Popen[str]:
+    def one(workers: str = "1") -> subprocess.Popen[str]:
         started.append(
             subprocess.Popen(
                 [sys.executable, "-c", SERVE],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                env=environment,
+                env={**environment, "REMEMBRANCER_WORKERS": workers},
             )
         )
         return started[-1]
@@ -80,23 +80,34 @@ def stop(process: subprocess.Popen[str], how: int) -> tuple[int, str]:
     return process.returncode, log
 
 
-def test_first_start_prints_a_working_key_and_curl_lines(start: Start) -> None:
-    """The address, the owner's first key and working curl lines; a restart prints no key."""
-    server = start()
-    text = output_until(server, "/api/v7/memory")
-    commands = [line for line in text.splitlines() if line.startswith("curl")]
-    saved, found = (
-        json.loads(subprocess.run(["sh", "-c", line], capture_output=True, check=True).stdout)
-        for line in commands
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_first_start_prints_the_pages_a_key_and_three_steps(
+    start: Start, workers: str, tmp_path: Path
+) -> None:
+    """The key stands there once, in no command; the first step works; a restart prints no key."""
+    server = start(workers)
+    text = output_until(server, "3. ")
+    [address] = re.findall(r"listens on (\S+)", text)
+    [key] = re.findall(r"sk_[0-9a-f]{64}", text)
+    step = re.findall(r"(?m)^1\. .*?: (.*login.*)$", text)[0]
+    login = subprocess.run(
+        ["sh", "-ec", step],
+        input=key,
+        env={**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
+        text=True,
+        check=True,
+        capture_output=True,
     )
     ended, log = stop(server, signal.SIGTERM)
-    again = start()
+    again = start(workers)
     second_text = output_until(again, "keys create")
 
-    [key] = set(re.findall(r"sk_[0-9a-f]{64}", text))
+    assert f"Console: {address}/console\nDocs: {address}/docs\n" in text
+    assert re.findall(r"(?m)^(\d)\. ", text) == ["1", "2", "3"]
+    assert "curl" not in text
     assert "will not be shown again" in text
-    assert saved["saved"] is True
-    assert found["hits"][0]["event_id"] == saved["event_id"]
+    assert (tmp_path / "remembrancer" / "key").read_text().strip() == key
+    assert "saved" in login.stdout.lower()
     assert (ended, key in log) == (0, False)
     assert "sk_" not in second_text
     assert stop(again, signal.SIGINT)[0] == 0
@@ -125,6 +136,52 @@ def test_hangup_changes_the_embedder_of_a_running_server(folder: Path) -> None:
 
     assert str(embedding["name"]).startswith("multilingual/")
     assert hit["response"] == "Behind the church."
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("EMBEDDER", "nope", "unknown embedder 'nope'"),
+        ("BLOBS", "ftp://x", "is not supported"),
+        ("PORTS", "1", "Did you mean `REMEMBRANCER_PORT`?"),
+        ("MODEL_CHAT", "x", "REMEMBRANCER_MODEL_CHAT"),
+    ],
+)
+def test_wrong_setting_is_told_once_before_anything_listens(
+    folder: Path, workers: str, name: str, value: str, message: str
+) -> None:
+    environment = {
+        **os.environ,
+        "REMEMBRANCER_DATA": str(folder),
+        "REMEMBRANCER_PORT": "0",
+        "REMEMBRANCER_EMBEDDER": "none",
+        "REMEMBRANCER_WORKERS": workers,
+        f"REMEMBRANCER_{name}": value,
+    }
+    process = subprocess.run(
+        [sys.executable, "-m", "remembrancer", "serve"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert process.returncode != 0
+    assert "listens" not in process.stdout
+    assert process.stderr.count(message) == 1
+    assert "Traceback" not in process.stderr
+    assert len(process.stderr.splitlines()) == 1
+
+
+def test_address_that_other_machines_reach_is_said_to_be_open(folder: Path) -> None:
+    context = testing.context(folder)
+    open_to_all = replace(context, settings=replace(context.settings, host="0.0.0.0"))  # noqa: S104
+    try:
+        assert "without encryption" in welcome(open_to_all, "http://127.0.0.1:1")
+        assert "without encryption" not in welcome(context, "http://127.0.0.1:1")
+    finally:
+        context.close()
 
 
 def refused_start(folder: Path, port: int = 0) -> None:

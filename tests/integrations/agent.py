@@ -5,10 +5,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from command import captured
 
 HOOKS = Path(__file__).parents[2] / "integrations" / "claude-code" / "hooks"
 PROGRAM = HOOKS / "remembrancer_hook.py"
@@ -49,15 +50,7 @@ class Agent:
     def send(self, text: str) -> dict[str, Any]:
         """Run the hooks with this standard input; return the answer, if any."""
         command = [sys.executable, "-I", "-S", str(PROGRAM), self.name, *self.options]
-        process = subprocess.run(
-            command,
-            input=text,
-            capture_output=True,
-            text=True,
-            env=self.environment,
-            timeout=60,
-            check=False,
-        )
+        process = captured(command, input=text, env=self.environment, timeout=60)
         assert process.returncode == 0, process.stderr
         key = self.environment.get("REMEMBRANCER_KEY")
         assert key is None or key not in process.stdout + process.stderr

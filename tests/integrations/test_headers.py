@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from command import captured
 
 from remembrancer.install.config_files import headers_command
 
@@ -24,12 +25,9 @@ def key_file(home: Path) -> Path:
 
 
 def run_program(home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return captured(
         shlex.split(headers_command()),
         env={"HOME": str(home), "PATH": os.environ["PATH"], **variables},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

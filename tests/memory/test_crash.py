@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command import killed_after
 from memory.asking import Memory, opened
 from rounds import rounds
 from service import rows
@@ -38,21 +38,8 @@ def _processes_find_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(remembrancer.__file__).parents[1]))
 
 
-def started(folder: Path, what: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(TELLER), str(folder), testing.store_url(Settings(data=folder)), what],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def kill_after(process: subprocess.Popen[str], lines: int) -> list[str]:
-    """Kill the process after that many lines; return its complete lines."""
-    assert process.stdout is not None
-    output = [process.stdout.readline() for _ in range(lines)]
-    process.kill()
-    output += process.communicate()[0].splitlines(keepends=True)
-    return [line.strip() for line in output if line.endswith("\n")]
+def teller(folder: Path, what: str) -> list[str | Path]:
+    return [sys.executable, TELLER, folder, testing.store_url(Settings(data=folder)), what]
 
 
 def incomplete_rows(memory: Memory) -> list[object]:
@@ -65,7 +52,7 @@ def test_finished_turns_are_found_whole_after_random_kills(folder: Path) -> None
     """A write is durable before its response (specification.md#api-durable-answer)."""
     rng, acknowledged = random.Random(8460), dict[str, str]()
     for run in range(rounds(2, 8)):
-        for line in kill_after(started(folder, str(run)), rng.randrange(1, 80)):
+        for line in killed_after(teller(folder, str(run)), rng.randrange(1, 80)):
             word, event_id = line.split()
             acknowledged[word] = event_id
 
@@ -86,7 +73,7 @@ def test_killed_import_resumes_without_loss_or_duplicates(folder: Path, tmp_path
     )
     file.write_text("\n".join(map(json.dumps, turns)))
     for run in range(2):
-        processed = int(kill_after(started(folder, str(file)), 2 + run)[-1])
+        processed = int(killed_after(teller(folder, str(file)), 2 + run)[-1])
         with opened(folder, embedder=NoEmbedder()) as memory:
             stored = rows(memory.context)["events"]
             assert incomplete_rows(memory) == []

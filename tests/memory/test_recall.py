@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command import captured
 from memory.asking import Concepts, Memory, opened
 
 import remembrancer
@@ -48,9 +48,7 @@ def test_turn_of_another_process_is_found_by_the_next_search(folder: Path, memor
         "zxqv",
         "kjwb",
     ]
-    event_ids = subprocess.run(
-        command, env={"PYTHONPATH": source}, capture_output=True, text=True, check=True
-    ).stdout.split()
+    event_ids = captured(command, env={"PYTHONPATH": source}, check=True).stdout.split()
 
     assert [memory.hit_ids(word)[0] for word in ("zxqv", "kjwb")] == event_ids
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command import killed_after
 from engines import only_sqlite
 from memory.asking import Memory, opened
 from rounds import rounds
@@ -380,12 +380,14 @@ def test_two_processes_share_segments(folder: Path) -> None:
 @pytest.mark.long
 def test_killed_writers_leave_answers_as_they_are(folder: Path) -> None:
     """Turns are stored, erased and written to segments by a process that is killed (kill -9)."""
-    rng = random.Random(4361)
+    rng, url = random.Random(4361), testing.store_url(Settings(data=folder))
+    environment = {"PYTHONPATH": str(Path(remembrancer.__file__).parents[1])}
     acknowledged: dict[str, str] = {}
     erasing: set[str] = set()
     erased: set[str] = set()
     for run in range(rounds(2, 8)):
-        for line in _killed_after(folder, run, rng.randrange(20, 120)):
+        writer = [sys.executable, str(WRITER), str(folder), url, str(run)]
+        for line in killed_after(writer, rng.randrange(20, 120), env=environment):
             what, word, event_id = line.split()
             if what == "stored":
                 acknowledged[word] = event_id
@@ -406,22 +408,6 @@ def test_killed_writers_leave_answers_as_they_are(folder: Path) -> None:
 
     assert len(acknowledged) > rounds(20, 120)
     assert erased
-
-
-def _killed_after(folder: Path, run: int, lines: int) -> Sequence[str]:
-    """Run the writer until it has printed some lines; return all complete lines."""
-    url = testing.store_url(Settings(data=folder))
-    process = subprocess.Popen(
-        [sys.executable, str(WRITER), str(folder), url, str(run)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={"PYTHONPATH": str(Path(remembrancer.__file__).parents[1])},
-    )
-    assert process.stdout is not None
-    output = [process.stdout.readline() for _ in range(lines)]
-    process.kill()
-    output += process.communicate()[0].splitlines(keepends=True)
-    return [line.strip() for line in output if line.endswith("\n")]
 
 
 def test_segments_are_private_and_a_short_memory_has_none(folder: Path) -> None:

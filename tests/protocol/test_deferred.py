@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
+
+from command import captured
 
 PROGRAM = """
 import json, threading
@@ -40,9 +41,7 @@ print(json.dumps([ready, sorted(map(str, results))]))
 
 def test_messages_are_prepared_by_their_first_use() -> None:
     """To prepare all of them takes a quarter of a start."""
-    output = subprocess.run(
-        [sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True
-    ).stdout
+    output = captured([sys.executable, "-c", PROGRAM], check=True).stdout
     ready, results = json.loads(output)
 
     assert ready == []

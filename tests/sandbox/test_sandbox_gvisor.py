@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import needed
 import pytest
+from command import captured
 from sandbox.conftest import settings
 from sandbox.hostile import breaches
 from sandbox.hostile_programs import programs
@@ -108,9 +108,7 @@ def test_container_is_removed_after_its_run(box: Sandbox) -> None:
     box.run("1")
 
     state = box._settings.data_folder / "sandbox" / "root" / "state"
-    listing = subprocess.run(
-        ["runsc", f"--root={state}", "list", "--quiet"], capture_output=True, text=True, check=True
-    )
+    listing = captured(["runsc", f"--root={state}", "list", "--quiet"], check=True)
     assert listing.stdout == ""
 
 

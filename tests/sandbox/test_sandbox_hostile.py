@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from typing import Any
 
 import needed
 import pytest
+from command import captured
 from rounds import LONG
 from sandbox.hostile import HARMLESS
 from sandbox.surroundings import left_on_the_host
@@ -32,14 +32,7 @@ def run_hostile_programs(level: str, uid: int | None, *part: str) -> dict[str, A
             **os.environ,
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }
-        finished = subprocess.run(
-            words,
-            capture_output=True,
-            text=True,
-            env=environment,
-            check=False,
-            timeout=580 if LONG else 110,
-        )
+        finished = captured(words, env=environment, timeout=580 if LONG else 110)
     assert finished.returncode == 0, finished.stderr
     result: dict[str, Any] = json.loads(finished.stdout)
     return result

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command import captured
 
 from remembrancer.sandbox.sandbox import Sandbox
 from remembrancer.settings import read
@@ -59,12 +59,9 @@ def in_a_container(tmp_path: Path) -> Container:
         opened = "from sandbox.hostile import open_up; open_up()\n" if os.getuid() == 0 else ""
         script = [sys.executable, "-c", opened + _CONTAINER, str(tmp_path), min_level]
         path = os.pathsep.join(one for one in sys.path if one)
-        finished = subprocess.run(
+        finished = captured(
             [*script, json.dumps(refused), *words],
-            capture_output=True,
-            text=True,
             env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"},
-            check=False,
             timeout=60,
         )
         assert finished.returncode == 0, finished.stderr

@@ -9,7 +9,6 @@ import http.client
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -19,6 +18,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from command import captured
 from servers.test_servers_that_die import Load, lost
 from waiting import wait_until
 
@@ -203,6 +203,7 @@ def test_metrics_count_the_requests_of_all_workers_also_of_killed_ones(
     assert "# HELP remembrancer_requests_in_flight Requests being answered." in lines
     assert "# TYPE remembrancer_requests_in_flight gauge" in lines
     assert sum(line.startswith("remembrancer_requests_in_flight ") for line in lines) == 1
+    wait_until(lambda: f"remembrancer_workers {len(workers(started))}.0" in metrics())
 
 
 def test_stopping_finishes_requests_in_flight_and_leaves_no_process(
@@ -242,14 +243,7 @@ def test_error_of_a_worker_at_start_ends_the_server_with_one_line(tmp_path: Path
     environment = {**os.environ, "REMEMBRANCER_DATA": str(tmp_path), "REMEMBRANCER_PORT": "0"}
     environment |= {"REMEMBRANCER_RERANKER": "llm", "REMEMBRANCER_WORKERS": "2"}
     tmp_path.chmod(0o700)
-    ended = subprocess.run(
-        [sys.executable, "-m", "remembrancer", "serve"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ended = captured([sys.executable, "-m", "remembrancer", "serve"], env=environment, timeout=60)
 
     assert ended.returncode != 0
     assert "`reranker` is `llm`, but `model_judge` and `model_chat` are empty" in ended.stderr

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from service import Http
+from service import Http, body_of
 
 PATH = "/api/v7/agent/memory"
 
 
 def ask(http: Http, **parameters: str) -> Any:
     """Return the response body."""
-    answer = http.get(PATH, params=parameters)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.get(PATH, params=parameters))
 
 
 def test_query_returns_a_search_without_a_step(http: Http) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from endpoint import Endpoint, fails, hangs_up, replies, streams
-from service import Http, new_key
+from service import Http, body_of, new_key
 from starlette.testclient import TestClient
 
 from remembrancer import testing
@@ -42,9 +42,7 @@ def start(start_with: Start) -> Start:
 
 def chat(http: Http, message: str = "When does the ferry leave?", **more: Any) -> Any:
     """Send one message; return the response body."""
-    answer = http.post(CHAT, {"user_id": "owner", "message": message, **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.post(CHAT, {"user_id": "owner", "message": message, **more}))
 
 
 def citing(text: str) -> Callable[[dict[str, Any]], str]:

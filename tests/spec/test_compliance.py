@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from service import Http
+from service import Http, body_of
 from starlette.testclient import TestClient
 
 from remembrancer.protocol.seal import render
@@ -15,9 +15,7 @@ COMPLIANCE = "/api/v7/agent/compliance"
 
 def report(http: Http, **parameters: Any) -> Any:
     """Return the response body."""
-    answer = http.get(COMPLIANCE, params=parameters)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.get(COMPLIANCE, params=parameters))
 
 
 def parts(figures: dict[str, Any]) -> dict[str, tuple[int, int]]:

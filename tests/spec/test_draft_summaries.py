@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from endpoint import Endpoint, Play, fails, hangs_up, replies
-from service import Http
+from service import Http, body_of
 
 from remembrancer.accounts import allow_outside_models
 from remembrancer.memory.summaries.maps import sentences
@@ -61,9 +61,7 @@ def save_turns(http: Http) -> int:
 
 def draft(http: Http, **more: Any) -> Any:
     """Return the response body."""
-    answer = http.post(DRAFT, {**SESSION, **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.post(DRAFT, {**SESSION, **more}))
 
 
 def is_quoted(text: str) -> bool:
@@ -81,9 +79,7 @@ def l1(http: Http, text: str, session_id: str = "s") -> str:
 
 def map_draft(http: Http, **more: Any) -> Any:
     """Rebuild the map; return the response body."""
-    answer = http.post(MAP, {"user_id": "owner", **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.post(MAP, {"user_id": "owner", **more}))
 
 
 def test_supported_sentences_of_the_model_stay_in_the_draft(start: Start) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from engines import KEPT_IN
-from service import Http
+from service import Http, body_of
 
 from remembrancer.accounts import caller_for
 from remembrancer.context import Context
@@ -90,9 +90,7 @@ class Planter:
         self.writes += 1
         headers = {"Idempotency-Key": f"key-{self.writes}"}
         body = {name: value for name, value in {**self.place, **body}.items() if value is not None}
-        answer = self.http.ask(method, path, json=body, headers=headers)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        return body_of(self.http.ask(method, path, json=body, headers=headers))
 
     def turn(self, **more: Any) -> str:
         """Remember a turn that states a fact and a wish; find it, cite it, and look at it again."""

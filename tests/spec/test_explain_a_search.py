@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from service import Http
+from service import Http, body_of
 
 EXPLAIN = "/api/v7/memory/explain"
 
 
 def explanation_of(http: Http, query_text: str, **more: Any) -> Any:
     """Return the explanation of a search."""
-    answer = http.post(EXPLAIN, {"query_text": query_text, "user_id": "owner", **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.post(EXPLAIN, {"query_text": query_text, "user_id": "owner", **more}))
 
 
 def test_explanation_has_the_hits_of_the_search_with_reasons(http: Http) -> None:

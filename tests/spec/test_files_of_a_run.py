@@ -5,24 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from service import Http
+from service import Http, run_code
 
 from remembrancer import testing
 from remembrancer.context import Context
 
-PATH = "/api/execute/code"
 QUOTA = 20_000
 WRITE = "open(%s + '.txt', 'w')"
-
-
-def run_code(http: Http, code: str, **more: Any) -> Any:
-    """Run a program; return the response body."""
-    answer = http.post(PATH, {"code": code, **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def test_file_of_a_program_is_created_and_can_be_downloaded(http: Http) -> None:

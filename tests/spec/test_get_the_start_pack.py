@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service import Http
+from service import Http, body_of
 
 from remembrancer.context import Context
 from remembrancer.protocol.fence import unfenced
@@ -23,9 +23,7 @@ INJECTIONS = tomllib.loads(
 
 def pack(http: Http, **parameters: str) -> Any:
     """Return the response body."""
-    answer = http.get(PATH, params=parameters)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.get(PATH, params=parameters))
 
 
 def test_start_pack_has_constitution_map_and_critical_facts(http: Http) -> None:

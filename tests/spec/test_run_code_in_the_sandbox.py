@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from service import Http
+from service import Http, run_code
 from starlette.applications import Starlette
 
 from remembrancer.context import Context
 from remembrancer.server.app import make_app
 
 PATHS = ("/api/execute/code", "/api/v7/execute/code")
-
-
-def run_code(http: Http, code: str, **more: Any) -> Any:
-    """Run a program; return the response body."""
-    answer = http.post(PATHS[0], {"code": code, **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def test_sandbox_is_served_under_both_paths(http: Http) -> None:

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from service import Http, run_code
 
-from service import Http
-
-PATH = "/api/execute/code"
 FENCED = "Here you are:\n\n```python\nprint('tide')\n```\n"
-
-
-def run_code(http: Http, code: str, **more: Any) -> Any:
-    """Run a program; return the response body."""
-    answer = http.post(PATH, {"code": code, **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def test_repair_by_rule_returns_a_diff(http: Http) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
 from endpoint import Endpoint, replies
-from service import Http
+from service import Http, run_code
 
 from remembrancer.accounts import allow_outside_models
 
-PATH = "/api/execute/code"
 BROKEN = "print(math.sqrt(4))\n"
 GOOD = "import math\nprint(math.sqrt(4))\n"
 WRONG = (
@@ -27,13 +25,6 @@ Start = Callable[..., tuple[Http, Endpoint]]
 def start(start_with: Start) -> Start:
     """Start the service with a scripted repair model; return a client and the model endpoint."""
     return partial(start_with, "model_repair_1")
-
-
-def run_code(http: Http, code: str, **more: Any) -> Any:
-    """Run a program; return the response body."""
-    answer = http.post(PATH, {"code": code, **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def test_attempts_event_and_metrics_name_the_model_that_repaired_the_program(start: Start) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from service import Http
+from service import Http, body_of
 
 CUBE = {
     "topic": "kettles",
@@ -17,9 +17,7 @@ PATH = "/api/v7/experience/create"
 
 def create(http: Http, **more: Any) -> Any:
     """Return the response body."""
-    answer = http.post(PATH, {**CUBE, **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.post(PATH, {**CUBE, **more}))
 
 
 def stored_cube(http: Http) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from service import Http
+from service import Http, body_of
 
 from remembrancer.protocol import limits
 
@@ -30,9 +30,7 @@ def event_id(http: Http) -> str:
 def look(http: Http, draft: str, **more: Any) -> Any:
     """Save a draft and check it; return the response body."""
     http.remember("And?", draft)
-    answer = http.post(PATH, {"draft": draft, **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.post(PATH, {"draft": draft, **more}))
 
 
 def failed(answer: Any) -> list[tuple[str, str | None]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from endpoint import Endpoint, Play, fails, hangs_up, replies
-from service import Http
+from service import Http, body_of
 
 from remembrancer.accounts import allow_outside_models
 
@@ -37,9 +37,7 @@ def second_look(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref:
     result = http.memory("Who pays for the hall?", session_id="s")
     draft = draft.format(ref=result["hits"][0]["event_id"])
     http.remember("So who pays?", draft, session_id="s")
-    answer = http.post(LOOK, {"draft": draft})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.post(LOOK, {"draft": draft}))
 
 
 def model_checks(answer: Any) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from service import Http
+from service import Http, body_of
 
 PATH = "/api/v7/memory/map"
 
@@ -19,9 +19,7 @@ def l1(http: Http, text: str, session_id: str = "s", user_id: str = "owner") -> 
 
 def updated_map(http: Http, user_id: str = "owner", **more: Any) -> Any:
     """Return the response body."""
-    answer = http.post(PATH, {"user_id": user_id, **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return body_of(http.post(PATH, {"user_id": user_id, **more}))
 
 
 def test_map_consists_of_verbatim_sentences_of_the_l1s(http: Http) -> None:

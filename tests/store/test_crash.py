@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+
+from command import killed_after
 
 from remembrancer.store.sqlite.store import SqliteStore
 
@@ -16,18 +17,8 @@ WRITER = Path(__file__).with_name("crash_writer.py")
 def test_killed_process_loses_no_finished_write_and_leaves_no_partial_one(tmp_path: Path) -> None:
     moments, path, answered = random.Random(8460), tmp_path / "store.sqlite3", set[str]()
     for run in range(6):
-        writer = subprocess.Popen(
-            [sys.executable, str(WRITER), str(path), str(run)], stdout=subprocess.PIPE, text=True
-        )
-        assert writer.stdout is not None
-        for _ in range(moments.randrange(1, 300)):
-            answered.add(writer.stdout.readline().strip())
-        writer.kill()
-        answered.update(
-            line.strip()
-            for line in writer.communicate()[0].splitlines(keepends=True)
-            if line.endswith("\n")
-        )
+        writer = [sys.executable, str(WRITER), str(path), str(run)]
+        answered.update(killed_after(writer, moments.randrange(1, 300)))
 
         with closing(SqliteStore(path)) as store:
             stored = {

@@ -12,6 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 from account_rows import names
+from command import captured
 from engines import ENGINES
 from next_version import NEXT_NUMBER, next_version
 from rounds import rounds
@@ -33,12 +34,8 @@ store.close()
 
 def opened_by(version: Path, url: str) -> subprocess.CompletedProcess[str]:
     """Open a store with the later version at a path; print its schema and accounts."""
-    return subprocess.run(
-        [sys.executable, "-c", OPEN, url],
-        env={**os.environ, "PYTHONPATH": str(version)},
-        capture_output=True,
-        text=True,
-        check=False,
+    return captured(
+        [sys.executable, "-c", OPEN, url], env={**os.environ, "PYTHONPATH": str(version)}
     )
 
 

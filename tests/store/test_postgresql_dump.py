@@ -7,6 +7,7 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
+from command import captured
 from engines import server
 from filled import fill
 
@@ -20,14 +21,7 @@ SEES_ALL_ROWS = {"PGOPTIONS": "-c remembrancer.account_id=0"}
 
 
 def run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [programs() / program, *words],
-        env={**os.environ, **SEES_ALL_ROWS},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return captured([programs() / program, *words], env={**os.environ, **SEES_ALL_ROWS}, timeout=60)
 
 
 def test_restored_dump_has_the_same_content(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from engines import server
-from service import Http
+from service import Http, body_of
 from starlette.testclient import TestClient
 from store.routed import Routed
 
@@ -52,9 +52,7 @@ def talk(service: Http, account: str) -> list[Any]:
     agent, whose = service.as_account(account), {"user_id": "u", "session_id": "s"}
 
     def post(path: str, body: dict[str, Any], **headers: str) -> Any:
-        answer = agent.post(f"/api/v7/{path}", body, headers=headers)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        return body_of(agent.post(f"/api/v7/{path}", body, headers=headers))
 
     turn = {
         "query": "Where is it?",

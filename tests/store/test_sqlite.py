@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 from account_rows import ADD, log_reader, names
+from command import captured
 from waiting import wait_until
 
 from remembrancer.store import StoreUnavailable, Transaction
@@ -179,9 +180,7 @@ add("after")
 print([row.name for row in store.read(lambda tx: tx.all("select name from embedders order by id"))])
 store.close()
 """
-    process = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
-    )
+    process = captured([sys.executable, "-c", program], check=True, timeout=60)
 
     assert process.stdout.splitlines() == ["IOError", "['before', 'after']"]
 

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 from architecture.tree import ROOT
+from command import captured
 
 UV = str(Path(sys.executable).with_name("uv"))
 CLIENT_BYTES_MAX = 5_000_000
@@ -45,14 +46,7 @@ print(*sorted(name.split(".")[1] for name in sys.modules if name.startswith("{to
 
 def run(*command: str, **variables: str) -> str:
     """Return the output of a command. Raises CalledProcessError."""
-    process = subprocess.run(
-        command,
-        env={**ENVIRONMENT, **variables},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = captured(command, env={**ENVIRONMENT, **variables}, cwd=ROOT)
     assert process.returncode == 0, process.stderr + process.stdout
     return process.stdout
 
@@ -64,13 +58,7 @@ def environment(folder: Path, *packages: str) -> Path:
     constraints.write_text(pins)
     run(UV, "venv", "--quiet", "--no-project", "--python", sys.executable, str(folder))
     command = [UV, "pip", "install", "--quiet", "--python", str(folder / "bin/python")]
-    process = subprocess.run(
-        [*command, "--constraint", str(constraints), *packages],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = captured([*command, "--constraint", str(constraints), *packages], env=ENVIRONMENT)
     if process.returncode:
         message = f"the package index cannot be used: {process.stderr.strip()[-500:]}"
         if os.environ.get("CI") == "true":
@@ -93,12 +81,12 @@ def served(command: list[str], folder: Path) -> Iterator[dict[str, str]]:
     assert process.stdout is not None
     try:
         text = ""
-        while "first key: " not in text:
+        while "owner's key: " not in text:
             line = process.stdout.readline()
             assert line, f"the service ended: {text}"
             text += line
         [address] = re.findall(r"listens on (\S+)", text)
-        [key] = re.findall(r"first key: (\S+)", text)
+        [key] = re.findall(r"owner's key: (\S+)", text)
         yield {**variables, "REMEMBRANCER_URL": address, "REMEMBRANCER_KEY": key}
     finally:
         os.killpg(process.pid, signal.SIGTERM)
@@ -156,12 +144,10 @@ def test_source_distribution_builds_the_same_wheel(name: str, dist: Path, tmp_pa
 def hook_answer(settings: Path, **variables: str) -> str:
     """Return the answer of the first hook of a new session, run as Claude Code runs it."""
     hooks = json.loads(settings.read_text("utf-8"))["hooks"]["SessionStart"]
-    process = subprocess.run(
+    process = captured(
         ["sh", "-c", hooks[0]["hooks"][0]["command"]],
         input='{"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"}',
         env={**ENVIRONMENT, **variables},
-        capture_output=True,
-        text=True,
         check=True,
     )
     return process.stdout
@@ -218,13 +204,7 @@ def tree(tmp_path: Path) -> Path:
 
 def installed(make: list[str], target: str, **variables: str) -> None:
     """Make a target that installs packages. Without a package index the test is skipped."""
-    process = subprocess.run(
-        [*make, target],
-        env={**ENVIRONMENT, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = captured([*make, target], env={**ENVIRONMENT, **variables})
     if process.returncode and os.environ.get("CI") != "true":
         pytest.skip(f"the package index cannot be used: {process.stderr.strip()[-500:]}")
     assert process.returncode == 0, process.stderr

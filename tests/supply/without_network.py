@@ -50,7 +50,7 @@ def forbid_sockets() -> None:
 
 def use_everything() -> None:
     """Scan texts for secrets, store a turn and search, with the embedder."""
-    from remembrancer.search.text.screening import find_secrets
+    from remembrancer.screening import find_secrets
 
     key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
     names = [secret.kind for secret in find_secrets(f"My token is {key}, use it.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, partial
 from importlib import resources
@@ -45,9 +45,9 @@ from ..protocol.search import Hit, MemoryAnswer, MemoryQuery, SummaryHit
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.summaries import MapQuery
 from ..protocol.text import day_of
+from ..screening import find_secrets, mask_secrets
 from ..search import EventText
 from ..search.text.analysis import terms
-from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Row, Transaction
 from .second_look import judge
 
@@ -462,13 +462,16 @@ class Brief:
         return text
 
 
-@dataclass(slots=True, kw_only=True)
-class ModelAnswer:
-    """An answer, its failed checks, and the model calls it took."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatResult:
+    """An answer without its seal, its failed checks, and the model calls it took."""
 
     text: str
-    failed: list[Check]
-    tries: list[ModelAttempt] = field(default_factory=list)
+    mode: AnswerMode
+    stored_text: str  # the response to store
+    tries: Sequence[ModelAttempt] = ()
+    failures: Sequence[Check] = ()
+    history_used: int | None = None
 
 
 def retrieved_event(event: Row, hit: Hit | None = None) -> RetrievedEvent:
@@ -516,28 +519,12 @@ def history_messages(brief: Brief) -> tuple[ModelMessage, ...]:
     system = _TEXT.replace("{rules}", rules).strip()
     if brief.own_part:
         system += f"\n\n{_USER_PART_HEADING}\n\n{defused(brief.own_part)}"
-    blocks: list[tuple[str, str]] = []
-    if brief.background:
-        blocks.append(
-            (
-                "What memory knows about the user: their wishes, facts and summaries",
-                "\n".join(data_line(item) for item in brief.background),
-            )
-        )
-    if brief.lessons:
-        blocks.append(
-            (
-                "Lessons of this memory that may be relevant",
-                "\n".join(data_line(lesson) for lesson in brief.lessons),
-            )
-        )
-    if brief.help:
-        blocks.append(
-            (
-                "Help texts of this service, which need no ref",
-                "\n".join(data_line(passage) for passage in brief.help),
-            )
-        )
+    lists = (
+        ("What memory knows about the user: their wishes, facts and summaries", brief.background),
+        ("Lessons of this memory that may be relevant", brief.lessons),
+        ("Help texts of this service, which need no ref", brief.help),
+    )
+    blocks = [(head, "\n".join(map(data_line, texts))) for head, texts in lists if texts]
     if brief.history:
         conversation = "\n".join(
             f"{one_line(earlier.role)}:\n{indented(earlier.content)}" for earlier in brief.history
@@ -593,7 +580,7 @@ def _check_answer(
 
 def write_answer(
     models: Models, brief: Brief, budget: Budget, *, outside: bool, send_event: SendEvent | None
-) -> ModelAnswer:
+) -> ChatResult:
     """Return a model's answer: its draft, or a revision unless that has more failed checks.
 
     Raises ModelFailed if there is no draft.
@@ -610,7 +597,7 @@ def write_answer(
     if send_event is not None:
         send_event("look", {"status": "fail" if failures else "pass", "failed": len(failures)})
     if not failures:
-        return ModelAnswer(text=text, failed=[], tries=tries)
+        return ChatResult(text=text, mode="model", stored_text=text, tries=tries)
     revision_messages = (
         *messages,
         ModelMessage("assistant", text),
@@ -626,9 +613,9 @@ def write_answer(
         remaining_failures = _check_answer(models, revision, brief, budget, tries, outside=outside)
         if len(remaining_failures) <= len(failures):
             text, failures = revision, remaining_failures
-    return ModelAnswer(
-        text=f"{text}\n\n{UNVERIFIED_NOTE}" if failures else text, failed=failures, tries=tries
-    )
+    if failures:
+        text = f"{text}\n\n{UNVERIFIED_NOTE}"
+    return ChatResult(text=text, mode="model", stored_text=text, tries=tries, failures=failures)
 
 
 def _request_answer(
@@ -723,18 +710,6 @@ class ChatTurn:
     def message(self) -> str:
         """The message without the keys of this service, as models and searches read it."""
         return mask_service_keys(self.request.message)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatResult:
-    """An answer without its seal."""
-
-    text: str
-    mode: AnswerMode
-    stored_text: str  # the response to store
-    tries: Sequence[ModelAttempt] = ()
-    failures: Sequence[Check] = ()
-    history_used: int | None = None
 
 
 def chat(
@@ -890,7 +865,7 @@ def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
     )
     budget = Budget.of(context.settings)
     try:
-        draft = write_answer(context.models, brief, budget, outside=outside, send_event=send_event)
+        result = write_answer(context.models, brief, budget, outside=outside, send_event=send_event)
     except ModelFailed as error:
         if send_event is not None:
             send_event("again", {})
@@ -901,15 +876,7 @@ def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
             error.tries,
             send_event,
         )
-    used = len(history) if turn.request.chat_history else None
-    return ChatResult(
-        text=draft.text,
-        mode="model",
-        stored_text=draft.text,
-        tries=draft.tries,
-        failures=draft.failed,
-        history_used=used,
-    )
+    return replace(result, history_used=len(history) if turn.request.chat_history else None)
 
 
 def _sources(turn: ChatTurn) -> list[RetrievedEvent]:

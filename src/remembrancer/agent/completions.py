@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from ..accounts import may_use_outside_models, require_write, user_of_session
 from ..accounts.idempotency import IdempotentRequest, stored_answer
@@ -53,9 +54,9 @@ from ..protocol.openai_api import (
 from ..protocol.recalled import fenced_items
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.service_keys import mask_service_keys, service_key_warning
-from ..search import EventText
+from ..screening import find_secrets, mask_secrets
+from ..search import EventText, Vectors
 from ..search.embedders.port import CHARACTERS_MAX
-from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Transaction
 from .answers import (
     NO_MODEL,
@@ -440,20 +441,16 @@ _SAME = ("model", "user", "metadata", "temperature", "top_p", "parallel_tool_cal
 _TEXT_PARTS = ("input_text", "output_text", "text")
 
 
-class NotSupported(InvalidRequest):
-    """The service keeps no conversations for this interface: send the whole one in `input`."""
-
-
 def as_completion(request: ResponseRequest) -> Completion:
-    """Return the request as a chat completion. Raises InvalidRequest, NotSupported."""
+    """Return the request as a chat completion. Raises InvalidRequest."""
     if request.previous_response_id is not None:
-        raise NotSupported(errors=[_fault("previous_response_id", "is not supported")])
+        raise _invalid(
+            "previous_response_id", "is not supported: send the whole conversation in `input`"
+        )
     extra = request.model_extra or {}
     for name in ("conversation", "prompt", "background"):
         if extra.get(name):
-            raise NotSupported(
-                f"{name}: is not supported.", errors=[_fault(name, "is not supported")]
-            )
+            raise _invalid(name, "is not supported")
     body: dict[str, Any] = {name: getattr(request, name) for name in _SAME}
     body["messages"] = _messages(request)
     body["max_completion_tokens"] = request.max_output_tokens
@@ -468,13 +465,13 @@ def as_completion(request: ResponseRequest) -> Completion:
         return Completion.model_validate({k: v for k, v in body.items() if v is not None})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise InvalidRequest(
-            f"input: {first['msg']}.", errors=[_fault("input", first["msg"])]
-        ) from None
+        raise _invalid("input", first["msg"]) from None
 
 
-def _fault(name: str, detail: str) -> dict[str, str]:
-    return {"pointer": f"/{name}", "detail": detail}
+def _invalid(field: str, detail: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{field}: {detail}.", errors=[{"pointer": f"/{field}", "detail": detail}]
+    )
 
 
 def _messages(request: ResponseRequest) -> list[dict[str, Any]]:
@@ -497,9 +494,7 @@ def _messages(request: ResponseRequest) -> list[dict[str, Any]]:
             )
         elif kind != "reasoning":  # the model's own, which chat completions do not take
             detail = "must be a message, function_call, function_call_output or reasoning"
-            raise InvalidRequest(
-                f"input: an item {detail}.", errors=[_fault(f"input/{position}/type", detail)]
-            )
+            raise _invalid(f"input/{position}/type", detail)
     return messages
 
 
@@ -538,18 +533,13 @@ def _part(part: Any, position: int) -> dict[str, Any]:
         names = ("file_data", "file_id", "filename")
         return {"type": "file", "file": {name: part[name] for name in names if part.get(name)}}
     detail = "must be text, an image with a URL, audio or a file"
-    raise InvalidRequest(
-        f"input: a part {detail}.", errors=[_fault(f"input/{position}/content", detail)]
-    )
+    raise _invalid(f"input/{position}/content", detail)
 
 
 def _chat_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return a function tool as chat completions have it. Raises InvalidRequest for others."""
     if tool.get("type") != "function":
-        raise InvalidRequest(
-            "tools: only tools of the type `function` are supported.",
-            errors=[_fault("tools", "must be of the type `function`")],
-        )
+        raise _invalid("tools", "must be of the type `function`")
     names = ("name", "description", "parameters", "strict")
     function = {name: tool[name] for name in names if tool.get(name) is not None}
     return {"type": "function", "function": function}
@@ -753,10 +743,11 @@ class DimensionsFixed(InvalidRequest):
     """The embedder has another number of dimensions. Leave `dimensions` out."""
 
 
-def embed(context: Context, _caller: Caller, request: Embed) -> Embedded:
-    """Return one vector of unit length per text, shape (texts, dimensions of the embedder).
+def embed(context: Context, request: Embed) -> Iterator[bytes]:
+    """Yield the JSON of `Embedded` in pieces: one vector of unit length per text.
 
-    Texts are read up to CHARACTERS_MAX characters. Raises NoEmbeddings, DimensionsFixed,
+    No other thread runs while a piece is written, and all of 2,048 vectors would take 0.1 s. Texts
+    are read up to CHARACTERS_MAX characters. Raises NoEmbeddings, DimensionsFixed,
     EmbedderUnavailable.
     """
     texts = [request.input] if isinstance(request.input, str) else request.input
@@ -770,16 +761,17 @@ def embed(context: Context, _caller: Caller, request: Embed) -> Embedded:
         raise DimensionsFixed(errors=[{"pointer": "/dimensions", "detail": detail}])
     rows = np.asarray(vectors, "<f4")
     tokens = sum(tokens_of(text[:CHARACTERS_MAX]) for text in texts)
-    return Embedded(
-        data=[
-            TextVector(
-                index=index,
-                embedding=row.tolist()
-                if request.encoding_format == "float"
-                else base64.b64encode(row.tobytes()).decode(),
-            )
-            for index, row in enumerate(rows)
-        ],
-        model=embedder.name,
-        usage=EmbeddingUsage(prompt_tokens=tokens, total_tokens=tokens),
-    )
+    usage = EmbeddingUsage(prompt_tokens=tokens, total_tokens=tokens)
+    empty = to_json(Embedded(data=[], model=embedder.name, usage=usage))
+    head, _, tail = empty.partition(b"]")
+    yield head
+    for index, row in enumerate(rows):
+        numbers = row.tolist() if request.encoding_format == "float" else _base64(row)
+        # Not validated: these are this server's own numbers.
+        vector = TextVector.model_construct(index=index, embedding=numbers)
+        yield (b"," if index else b"") + to_json(vector)
+    yield b"]" + tail
+
+
+def _base64(row: Vectors) -> str:
+    return base64.b64encode(row.tobytes()).decode()

@@ -8,13 +8,12 @@ detected. Sentences of the source fill the remaining space, as they do without a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from importlib import resources
 from itertools import accumulate
 from math import ceil
-from typing import Any
 
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
@@ -217,33 +216,15 @@ def _model_map(context: Context, caller: Caller, l1s: Sequence[Row], budget: Bud
             room -= len(line) + 1
             lines.append(line)
             covered_ids.update(ids)
-    if model_text and not lines:
-        run.detail = _NOTHING_USABLE
-    map_lines = (
-        MapLines(
-            lines=[
-                *lines,
-                *_missing_headlines([row for row in l1s if row.l1_id not in covered_ids], room),
-            ],
-            made_by=MODEL,
-        )
-        if lines
-        else extractive_map(l1s)
-    )
-    return MapLines(
-        lines=map_lines.lines,
-        made_by=map_lines.made_by,
-        answer_fields=_extra_fields(map_lines, run),
-    )
-
-
-def _extra_fields(map_lines: MapLines, run: SummaryRun) -> Mapping[str, Any]:
-    return {
-        "made_by": map_lines.made_by,
-        "dropped": run.dropped,
-        "usage": usage_of(run.tries),
-        "detail": run.detail,
-    }
+    if lines:
+        lines += _missing_headlines([row for row in l1s if row.l1_id not in covered_ids], room)
+        map_lines = MapLines(lines=lines, made_by=MODEL)
+    else:
+        if model_text:
+            run.detail = _NOTHING_USABLE
+        map_lines = extractive_map(l1s)
+    about = {"dropped": run.dropped, "usage": usage_of(run.tries), "detail": run.detail}
+    return replace(map_lines, answer_fields={"made_by": map_lines.made_by, **about})
 
 
 def _missing_headlines(l1s: Sequence[Row], room: int) -> list[str]:

@@ -68,13 +68,6 @@ class StoreFile(_Part):
     engine: Literal["sqlite", "postgresql"]
 
 
-class AuditHeadEntry(_Part):
-    """The head of the audit trail."""
-
-    seq: int
-    hash: str
-
-
 class BackupFiles(_Part):
     """Contents of created files: count, bytes, and the names of those that the service had lost."""
 
@@ -91,7 +84,7 @@ class BackupManifest(_Part):
     created_at: datetime
     store: StoreFile
     tables: dict[str, StoredTable]
-    audit_head: AuditHeadEntry
+    audit_head: ChainLink
     files: BackupFiles
     settings_sha256: str | None
 
@@ -266,7 +259,6 @@ def seal(folder: Path, files: BackupFiles, *, engine: str, created_at: datetime)
     """Write the manifest of rows, files and settings that are in a folder. Raises AuditBroken."""
     store, settings = folder / STORE, folder / SETTINGS
     with reading(store) as tx:
-        head = audit_head(tx)
         manifest = BackupManifest(
             version=__version__,
             created_at=created_at,
@@ -277,7 +269,7 @@ def seal(folder: Path, files: BackupFiles, *, engine: str, created_at: datetime)
                 engine="sqlite" if engine == "sqlite" else "postgresql",
             ),
             tables=stored_tables(digests(tx)),
-            audit_head=AuditHeadEntry(seq=head.seq, hash=head.hash),
+            audit_head=audit_head(tx),
             files=files,
             settings_sha256=file_digest(settings) if settings.exists() else None,
         )
@@ -417,8 +409,7 @@ def _verify_store(folder: Path, manifest: BackupManifest) -> set[str]:
         ]
         if wrong:
             raise BackupDamaged(f"{path}: tables differ from the manifest: {', '.join(wrong)}.")
-        head = audit_head(tx)
-        if (head.seq, head.hash) != (manifest.audit_head.seq, manifest.audit_head.hash):
+        if audit_head(tx) != manifest.audit_head:
             raise BackupDamaged(f"{path}: the audit trail does not end with {manifest.head}.")
         return _verify_files(folder / BLOBS, blobs_of(tx), manifest)
 
@@ -613,7 +604,6 @@ class _Restoring:
         """Compare a store with the manifest. Migrations change rows, but not those of memory."""
         is_same_schema = self._manifest.store.schema_version == store.schema_version()
         digests = stored_tables(store_digest(store))
-        head = store.read(audit_head)
         expected = self._manifest.tables
         if is_same_schema:
             wrong = [name for name in expected if digests.get(name) != expected[name]]
@@ -623,10 +613,7 @@ class _Restoring:
                 for name in ("accounts", "keys", "events", "cubes", "files", "audit")
                 if name in expected and _rows(digests, name) != expected[name].rows
             ]
-        if wrong or (head.seq, head.hash) != (
-            self._manifest.audit_head.seq,
-            self._manifest.audit_head.hash,
-        ):
+        if wrong or store.read(audit_head) != self._manifest.audit_head:
             raise RestoreRefused(
                 f"the restored store differs from the backup: {', '.join(wrong) or 'audit trail'}."
             )

@@ -71,20 +71,31 @@ _PATTERNS = [
 ]
 _AMBIGUOUS_PATTERN = 2  # index of the pattern in which day and month may be in either order
 _OF_NAMES = range(3, 7)  # indexes of the patterns with the name of a month
-_WORD = re.compile(r"[^\W\d_]+")
+_HAN_PATTERNS = range(8, 10)
+_WORD, _LINE = re.compile(r"[^\W\d_]+"), re.compile(r"[^\n]+")
 
 
-def _first_words(names: Iterable[str]) -> frozenset[str]:
-    """Return the first word of each name, and its plural in s.
+def _needed_words(names: Iterable[str]) -> frozenset[str]:
+    """Return the longest word of each name, and its plural in s.
 
-    Where a text has none of them, it has none of the names: looking for each name at each place
-    takes 20 times as long.
+    Where a line has none of them, it has none of the names, and looking for each name at each
+    place takes 20 times as long. No date spans two lines.
     """
-    words = [_WORD.findall(name.lower())[0] for name in names]
+    words = [max(_WORD.findall(name.lower()), key=len) for name in names]
     return frozenset([*words, *(f"{word}s" for word in words)])
 
 
-_MONTH_WORDS = _first_words(_MONTHS)
+def _matches(
+    pattern: re.Pattern[str], text: str, needed: frozenset[str]
+) -> Iterator[re.Match[str]]:
+    """Yield the matches of a pattern in the lines that have one of the words."""
+    for line in _LINE.finditer(text):
+        if not needed.isdisjoint(_WORD.findall(line[0].lower())):
+            yield from pattern.finditer(text, *line.span())
+
+
+_MONTH_WORDS = _needed_words(_MONTHS)
+_HAN_CHARACTER = re.compile(r"[\u3400-\u9fff]")
 
 
 def dates(text: str, day: date) -> Iterator[Claim]:
@@ -92,9 +103,12 @@ def dates(text: str, day: date) -> Iterator[Claim]:
 
     `day` is the day of the text.
     """
-    is_named = not _MONTH_WORDS.isdisjoint(_WORD.findall(text.lower()))
+    has_han = bool(_HAN_CHARACTER.search(text))
     for index, pattern in enumerate(_PATTERNS):
-        for match in pattern.finditer(text) if is_named or index not in _OF_NAMES else ():
+        if index in _HAN_PATTERNS and not has_han:
+            continue
+        is_named = index in _OF_NAMES
+        for match in _matches(pattern, text, _MONTH_WORDS) if is_named else pattern.finditer(text):
             parts = match.groupdict()
             options = (
                 _both_orders(parts) if index == _AMBIGUOUS_PATTERN else _parse_parts(parts, day)
@@ -193,11 +207,9 @@ _SPACED = {
     for kind, table in (("t", _OFFSETS), ("w", _WEEKDAYS), ("s", _PERIODS))
 }
 _OFFSET, _WEEKDAY, _PERIOD = (_one_of(_SPACED[kind]) for kind in "tws")
-_DAY_WORD = re.compile(
-    rf"(?<![^\W\d_])(?:{_one_of([word for word in _DAYS if ord(word[0]) < 0x3400])})(?![^\W\d_])"
-    rf"|{_one_of([word for word in _DAYS if ord(word[0]) >= 0x3400])}",
-    re.IGNORECASE,
-)
+_SPACED_DAYS = [word for word in _DAYS if ord(word[0]) < 0x3400]
+_DAY_WORD = re.compile(rf"(?<![^\W\d_])(?:{_one_of(_SPACED_DAYS)})(?![^\W\d_])", re.IGNORECASE)
+_HAN_DAY = re.compile(_one_of([word for word in _DAYS if ord(word[0]) >= 0x3400]))
 _WEEKDAY_PHRASE = re.compile(
     rf"\b(?:(?P<offset>{_OFFSET})[ ])?(?P<weekday>{_WEEKDAY})s?"
     rf"(?:[ ](?:que viene|(?P<after>{_OFFSET})))?\b",
@@ -230,30 +242,28 @@ _IN_AFTER = re.compile(r"[ ](?:from now|later)\b|(?:以?后|之后)", re.IGNOREC
 _DAY_SECONDS = 86_400
 
 
-_WEEKDAY_WORDS, _PERIOD_WORDS = _first_words(_SPACED["w"]), _first_words(_SPACED["s"])
+_DAY_WORDS = _needed_words(_SPACED_DAYS)
+_WEEKDAY_WORDS, _PERIOD_WORDS = _needed_words(_SPACED["w"]), _needed_words(_SPACED["s"])
 
 
 def relative_dates(text: str, day: date) -> Iterator[Claim]:
     """Yield the relative dates of a text of that day, resolved to calendar dates."""
-    for match in _DAY_WORD.finditer(text):
+    for match in _matches(_DAY_WORD, text, _DAY_WORDS):
         yield _claim(match, day, exact_date(shift(day, _DAYS[normalize(match[0])])))
-    text_words = set(_WORD.findall(text.lower()))
-    has_weekday = not text_words.isdisjoint(_WEEKDAY_WORDS)
-    for match in _WEEKDAY_PHRASE.finditer(text) if has_weekday else ():
+    for match in _matches(_WEEKDAY_PHRASE, text, _WEEKDAY_WORDS):
         offset = _OFFSETS.get(normalize(match["offset"] or match["after"] or ""))
         if "que viene" in match[0].lower():
             offset = 1
-        yield _claim(
-            match, day, *_weekday_dates(day, _WEEKDAYS[normalize(match["weekday"])], offset)
-        )
-    has_period = not text_words.isdisjoint(_PERIOD_WORDS)
-    for match in _PERIOD_PHRASE.finditer(text) if has_period else ():
+        weekday = _WEEKDAYS[normalize(match["weekday"])]
+        yield _claim(match, day, *_weekday_dates(day, weekday, offset))
+    for match in _matches(_PERIOD_PHRASE, text, _PERIOD_WORDS):
         period = _PERIODS[normalize(match["period"] or match["period_2"])]
-        yield _claim(
-            match,
-            day,
-            _period_date(day, period, _OFFSETS[normalize(match["offset"] or match["after"])]),
-        )
+        offset = _OFFSETS[normalize(match["offset"] or match["after"])]
+        yield _claim(match, day, _period_date(day, period, offset))
+    if not _HAN_CHARACTER.search(text):
+        return
+    for match in _HAN_DAY.finditer(text):
+        yield _claim(match, day, exact_date(shift(day, _DAYS[match[0]])))
     for match in _HAN.finditer(text):
         if match["day"]:
             weekday = "一二三四五六日".find(match["day"].replace("天", "日"))

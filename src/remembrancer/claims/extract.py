@@ -15,6 +15,7 @@ from ..search.text.analysis import words
 from ..search.text.languages import BY_CODE, LANGUAGES, detect, normalize, unaccented
 from .dates import clocks, dates, relative_dates, resolve, weekday_words
 from .numbers import UNITS, numbers
+from .plain import PIECE_CHARACTERS, pieces
 from .values import Claim, Kind, Name, Verbatim
 
 # --- Find the tags of a draft: `(ref: id)`, `[general]`, `[unverified]`, `[assumption]` ------
@@ -49,7 +50,8 @@ _ABBREVIATION = re.compile(
 )
 _SPACE = re.compile(r"[\s]*")
 _FENCE = re.compile(r"^[ ]{0,3}(?P<fence>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
-_BULLET = re.compile(r"^[ \t>]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+# A list marker: a dash, a bullet or a number at the start of a line.
+BULLET = re.compile(r"^[ \t>]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _HEADING = re.compile(
     r"^[ ]{0,3}#{1,6}[ ][^\n]*$|^[^\n|]*\|[^\n]*$(?=\n[ |:-]*-{3}[ |:-]*$)", re.MULTILINE
 )
@@ -80,7 +82,8 @@ def blank_out(text: str, spans: Sequence[tuple[int, int]]) -> str:
     parts, at = [], 0
     for start, end in sorted(spans):
         if end > at:
-            parts += [text[at:start], re.sub(r"[^\n]", "\x00", text[max(start, at) : end])]
+            lines = text[max(start, at) : end].split("\n")
+            parts += [text[at:start], "\n".join("\x00" * len(line) for line in lines)]
             at = end
     return "".join(parts) + text[at:]
 
@@ -96,11 +99,6 @@ def code_blocks(text: str) -> list[tuple[int, int]]:
             spans.append((opening.start(), match.end()))
             opening = None
     return [*spans, (opening.start(), len(text))] if opening else spans
-
-
-def list_markers(text: str) -> list[tuple[int, int]]:
-    """Return the spans of list markers: a dash, a bullet or a number at the start of a line."""
-    return [match.span() for match in _BULLET.finditer(text)]
 
 
 def find_tags(text: str) -> list[Tag]:
@@ -337,10 +335,11 @@ def names(text: str, language: str) -> Iterator[Claim]:
     """
     run: list[re.Match[str]] = []
     for match in _WORD.finditer(text):
-        if run and (not _is_capital(match[0]) or not _continues_name(text, run[-1], match)):
+        is_capital = match[0][0].isupper()
+        if run and not (is_capital and _continues_name(text, run[-1], match)):
             yield from _name_claims(text, run, language)
             run = []
-        if _is_capital(match[0]):
+        if is_capital:
             run.append(match)
     yield from _name_claims(text, run, language)
     for match in _HAN.finditer(text):
@@ -355,10 +354,6 @@ def _continues_name(text: str, last: re.Match[str], following: re.Match[str]) ->
         return True
     short = len(last[0]) == 1 or last[0].lower() in _TITLES
     return short and text[last.end() : following.start()] in {".", ". "}
-
-
-def _is_capital(word: str) -> bool:
-    return word[0].isupper()
 
 
 def _name_claims(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim]:
@@ -439,7 +434,6 @@ def normalize_name(word: str) -> str:
 # Each finder blanks out its claims before the next one runs, so that no claim is found twice: URLs,
 # addresses and versions, dates, times of day, codes, numbers, names. Takes linear time.
 
-_PIECE_CHARACTERS = 8_000  # of a text are read at once
 _SAMPLE_CHARACTERS = 4_000  # of a text that determine its language
 # Each replacement is one character, so that offsets stay: blanks, minus signs, full-width forms.
 _UNIFIED_CHARACTERS = str.maketrans(
@@ -456,7 +450,7 @@ _UNIFIED_CHARACTERS = str.maketrans(
 
 def unify_characters(text: str) -> str:
     """Replace look-alike characters. Offsets stay the same."""
-    return text.translate(_UNIFIED_CHARACTERS)
+    return "".join(piece.translate(_UNIFIED_CHARACTERS) for _, piece in pieces(text))
 
 
 def language_of(text: str) -> str:
@@ -469,13 +463,12 @@ def claims_in(text: str, day: date, language: str, *, generous: bool = False) ->
     """Return the claims of a text in order. Its characters must be unified.
 
     `day` is the day of the text. `generous` also accepts ambiguous numbers; use it for texts that
-    are searched for a value. A long text is read in pieces, because no other thread runs while a
-    pattern looks for its next match.
+    are searched for a value.
     """
-    if len(text) > _PIECE_CHARACTERS:
+    if len(text) > PIECE_CHARACTERS:
         return [
             replace(claim, start=claim.start + start, end=claim.end + start)
-            for start, piece in _pieces(text)
+            for start, piece in pieces(text)
             for claim in claims_in(piece, day, language, generous=generous)
         ]
     result: list[Claim] = []
@@ -505,18 +498,6 @@ def claims_in(text: str, day: date, language: str, *, generous: bool = False) ->
     result = [claim for claim in result if claim.kind != "number"] + number_claims
     take(names(text, language))
     return sorted(result, key=lambda claim: (claim.start, claim.end))
-
-
-def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """Yield parts of a text, each with its offset. They end with a line, a sentence or a word."""
-    start = 0
-    while len(text) - start > _PIECE_CHARACTERS:
-        middle, end = start + _PIECE_CHARACTERS // 2, start + _PIECE_CHARACTERS
-        ends = (text.rfind(mark, middle, end) + len(mark) for mark in ("\n", ". ", " "))
-        end = next((place for place in ends if place > middle), end)
-        yield start, text[start:end]
-        start = end
-    yield start, text[start:]
 
 
 def _add_without_overlap(result: list[Claim], claims: Iterable[Claim]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 Span = tuple[int, int]
+PIECE_CHARACTERS = 8_000
 _CODE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,500}\1(?!`)")
 _DIGITS = re.compile(r"\d{1,30}(?:\.\d{1,30})?")
 _ITEM = re.compile(r"(?<![^\s(:;,])(\d{1,2})[.)][ \t]{1,4}(?=[^\W\d_])")
@@ -34,31 +35,58 @@ _PERCENTAGE = re.compile(
 _TOKEN = re.compile(rf"{_NUMBER}|[-+*/x\u2212\u00d7\u00b7\u00f7]")
 
 
+def pieces(text: str) -> Iterator[tuple[int, str]]:
+    """Yield parts of a text, each with its offset. They end with a line, a sentence or a word.
+
+    No other thread runs while a pattern looks for its next match, so a long text is read in parts.
+    """
+    start = 0
+    while len(text) - start > PIECE_CHARACTERS:
+        middle, end = start + PIECE_CHARACTERS // 2, start + PIECE_CHARACTERS
+        ends = (text.rfind(mark, middle, end) + len(mark) for mark in ("\n", ". ", " "))
+        end = next((place for place in ends if place > middle), end)
+        yield start, text[start:end]
+        start = end
+    yield start, text[start:]
+
+
 def plain_spans(text: str) -> list[Span]:
     """Return the spans of inline code, numbers of lists within a line, and right arithmetic."""
-    spans = [match.span() for match in _CODE.finditer(text)]
-    return sorted([*spans, *_list_numbers(text), *_right_arithmetic(text)])
+    spans = [
+        (start + first, start + end)
+        for start, piece in pieces(text)
+        for first, end in (*(one.span() for one in _CODE.finditer(piece)), *_arithmetic(piece))
+    ]
+    return sorted([*spans, *_list_numbers(text)])
 
 
 def numbers_in_code(text: str, blocks: Iterable[Span]) -> frozenset[str]:
     """Return the numbers, as written, of inline code and of code blocks, which are spans."""
-    code = [match[0] for match in _CODE.finditer(text)]
+    code = [match[0] for _, piece in pieces(text) for match in _CODE.finditer(piece)]
     return frozenset(_DIGITS.findall("\n".join([*code, *(text[a:b] for a, b in blocks)])))
 
 
 def _list_numbers(text: str) -> Iterator[Span]:
     """Yield the numbers of lists that begin with 1 and have two items at least."""
-    run: list[re.Match[str]] = []
-    for match in (*_ITEM.finditer(text), None):
-        if match is not None and int(match[1]) == len(run) + 1:
-            run.append(match)
+    items = (
+        (int(match[1]), (start + match.start(1), start + match.end(1)))
+        for start, piece in pieces(text)
+        for match in _ITEM.finditer(piece)
+    )
+    run: list[Span] = []
+    for number, span in (*items, (0, (0, 0))):
+        if number == len(run) + 1:
+            run.append(span)
             continue
         if len(run) > 1:
-            yield from (one.span(1) for one in run)
-        run = [match] if match is not None and match[1] == "1" else []
+            yield from run
+        run = [span] if number == 1 else []
 
 
-def _right_arithmetic(text: str) -> Iterator[Span]:
+def _arithmetic(text: str) -> Iterator[Span]:
+    """Yield the spans of equations and percentages that are right."""
+    if "=" not in text and "%" not in text:
+        return
     for match in _EQUATION.finditer(text):
         if _is_equal(_calculated(match["left"]), match["right"]):
             yield match.span()

@@ -11,9 +11,10 @@ from typing import Literal, TypeAlias
 
 from ..protocol.agent import Check, CheckName
 from ..protocol.seal import read_seal
-from ..search.text.screening import DetectedSecret, find_secrets
+from ..screening import DetectedSecret, find_secrets
 from .evidence import STATEMENT_CHARACTERS_MAX, STATEMENTS_COMPARED_MAX, EventEvidence
 from .extract import (
+    BULLET,
     Sentence,
     Tag,
     blank_out,
@@ -21,7 +22,6 @@ from .extract import (
     code_blocks,
     find_tags,
     language_of,
-    list_markers,
     sentences,
     tags_for,
     unify_characters,
@@ -99,7 +99,7 @@ def parse_draft(text: str, day: date) -> ParsedDraft:
     tags = find_tags(prose)
     tag_spans = [(tag.start, tag.end) for tag in tags]
     language = language_of(text)
-    plain = blank_out(prose, tag_spans + list_markers(prose))
+    plain = blank_out(prose, tag_spans + [one.span() for one in BULLET.finditer(prose)])
     claims = claims_in(plain, day, language)
     unbreakable = sorted(
         [(claim.start, claim.end) for claim in claims if claim.kind != "name"] + tag_spans

@@ -9,46 +9,29 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from ..backup.archive import REST, Archiver, ArchiveSegment, is_archive, restore_point
-from ..backup.backup import BackupManifest, restore_backup, verify, write_backup
+from ..backup.backup import BackupManifest, restore_backup, write_backup
 from ..protocol.errors import InvalidRequest
 from ..settings import Settings
-from .progress import progress
-
-
-class BackupStopped(Exception):
-    """Interrupted. There is no backup. Run the same command again."""
-
-
-class RestoreStopped(Exception):
-    """Interrupted. No server starts on the data folder. Run the same command again."""
+from .progress import interruptible, progress
 
 
 def write(settings: Settings, folder: Path) -> BackupManifest:
-    """Write a backup. Raises BackupStopped and what `write_backup` raises."""
-    try:
+    """Write a backup. Raises Interrupted and what `write_backup` raises."""
+    with interruptible("There is no backup. Run the same command again."):
         return write_backup(settings, folder, progress=progress)
-    except KeyboardInterrupt as error:
-        raise BackupStopped from error
-
-
-def verify_backup(folder: Path) -> BackupManifest:
-    """Verify a backup. Raises BackupDamaged."""
-    return verify(folder)
 
 
 def restore_from(settings: Settings, folder: Path, at: datetime | None) -> BackupManifest:
     """Restore a backup, or an archive as of a moment.
 
-    Raises InvalidRequest, RestoreStopped and what `restore_backup` raises.
+    Raises InvalidRequest, Interrupted and what `restore_backup` raises.
     """
-    try:
+    with interruptible("No server starts on the data folder. Run the same command again."):
         if is_archive(folder):
             return restore_point(settings, folder, at=at, progress=progress)
         if at is not None:
             raise InvalidRequest(f"--at needs an archive, and {folder} is a backup of one moment.")
         return restore_backup(settings, folder, progress=progress)
-    except KeyboardInterrupt as error:
-        raise RestoreStopped from error
 
 
 def archive_to(

@@ -46,7 +46,8 @@ def backup(
     if every is not None or once:
         _archive(context, folder, every=every or "10s", keep=keep, is_once=once, data=data)
         return
-    from .backup import summary, verify_backup, write
+    from ..backup.backup import verify as verify_backup
+    from .backup import summary, write
 
     if verify:
         manifest = verify_backup(folder)

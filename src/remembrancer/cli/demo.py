@@ -142,7 +142,7 @@ def _steps(command: str, serve: str) -> str:
         [
             "",
             "Next:",
-            f"  {serve:<40} start your own server (prints its address and a curl command)",
+            f"  {serve:<40} start your own server (prints its address, the key and next steps)",
             f"  {command + ' keys create --account NAME':<40} create a key for an agent",
             f"  {command + ' import FILE':<40} import conversations (docs/guides/import.md)",
         ]

@@ -16,11 +16,7 @@ from ..memory.exchange.records import MEMBERS
 from ..memory.exchange.restore import restore
 from ..memory.exchange.source import ExportSource
 from ..settings import Settings, processors
-from .progress import progress
-
-
-class ExportStopped(Exception):
-    """Interrupted. No file was written."""
+from .progress import interruptible, progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +42,15 @@ def export_to(
 ) -> ExchangeReport:
     """Write an export and report it.
 
-    Raises AccountUnknown, UserUnknown, ExportExists, ExportStopped, StoreUnavailable.
+    Raises AccountUnknown, UserUnknown, ExportExists, Interrupted, StoreUnavailable.
     """
     caller = caller_for(records, account)
     chosen: dict[str, Any] = {"user_ids": user_ids, "filters": filters}
-    try:
-        with progress("exporting", count_events(records, caller, user_ids)) as advance:
-            result = export(records, caller, path, force=force, advance=advance, **chosen)
-    except KeyboardInterrupt as error:
-        raise ExportStopped from error
+    with (
+        interruptible("No file was written."),
+        progress("exporting", count_events(records, caller, user_ids)) as advance,
+    ):
+        result = export(records, caller, path, force=force, advance=advance, **chosen)
     text = f"{_counts(result)} (account {caller.account_name}, {result.bytes:,} bytes)"
     document = {"file": str(path), "account": caller.account_name, **asdict(result)}
     return ExchangeReport(text, document)

@@ -13,8 +13,7 @@ from ..accounts import caller_for
 from ..context import Context
 from ..memory.exchange.archive import is_export
 from ..memory.exchange.importer import ImportRefused, ImportResult, read, store
-from ..memory.exchange.shapes import Record, Shape, ShapeFact, ShapeTurn, Source, one_line
-from ..memory.exchange.shapes.records import fact_message, turn_message
+from ..memory.exchange.shapes import Record, Shape, Source, one_line
 from ..memory.exchange.survey import (
     LISTED_MAX,
     USERS_NAMED_MAX,
@@ -31,17 +30,14 @@ from ..search import entry_maker
 from ..settings import processors
 from .commands import NO_OPTIONS, ImportOptions
 from .exchange import ExchangeReport, inspect_export, restore_from
-from .progress import activity, progress
+from .progress import activity, interruptible, progress
 
 if TYPE_CHECKING:
     from ..client import Client
 
 REQUEST_BYTES_MAX = limits.BODY_BYTES_MAX // 2  # of a request with several records
 RECORD_CHARACTERS = 90  # of each side of a record that `--dry-run` prints
-
-
-class ImportStopped(Exception):
-    """Interrupted. The stored records remain. Run the same command again to continue."""
+STOPPED = "The stored records remain. Run the same command again to continue."
 
 
 def _check_user(user_id: str | None) -> None:
@@ -59,11 +55,11 @@ def import_into(
 ) -> ExchangeReport:
     """Import a file, archive or folder and report it.
 
-    Raises ImportRefused, AccountUnknown, InvalidRequest, ImportStopped.
+    Raises ImportRefused, AccountUnknown, InvalidRequest, Interrupted.
     """
     _check_user(options.user_id)
     caller = caller_for(context, account)
-    try:
+    with interruptible(STOPPED):
         if is_export(path):
             return restore_from(context, caller, path, user_id=options.user_id)
         with _checking() as report:
@@ -81,8 +77,6 @@ def import_into(
             progress("importing", len(source)) as advance,
         ):
             result = store(context, caller, source, progress=advance, maker=maker)
-    except KeyboardInterrupt as error:
-        raise ImportStopped from error
     return _report(result, source.survey, {"account": caller.account_name})
 
 
@@ -92,10 +86,10 @@ def import_through(
     """Import a file, archive or folder into a running service and report it.
 
     It is read and checked here, and its records are sent. Raises ImportRefused, InvalidRequest,
-    ClientError, ImportStopped.
+    ClientError, Interrupted.
     """
     _check_user(options.user_id)
-    try:
+    with interruptible(STOPPED):
         if is_export(path):
             raise ImportRefused(
                 f"{path}: an export has more than turns and facts. Import it on the machine of the "
@@ -114,8 +108,6 @@ def import_through(
                     facts=result.facts + answer.facts,
                 )
                 advance(request.size)
-    except KeyboardInterrupt as error:
-        raise ImportStopped from error
     return _report(result, summary, {"service": address})
 
 
@@ -140,14 +132,9 @@ def _requests(records: Iterable[Record], user_id: str | None) -> Iterator[Record
     facts: list[ImportFact] = []
     size = 0
     for record in records:
-        message: ImportTurn | ImportFact
-        if isinstance(record, ShapeTurn):
-            message = turn_message(record)
-        elif isinstance(record, ShapeFact):
-            message = fact_message(record)
-        else:
+        if not isinstance(record, ImportTurn | ImportFact):
             continue
-        message = message.model_copy(update=named)
+        message = record.model_copy(update=named)
         own = len(message.model_dump_json(exclude_none=True).encode())
         if size and (
             size + own > REQUEST_BYTES_MAX or len(turns) + len(facts) == limits.BATCH_TURNS_MAX
@@ -182,16 +169,14 @@ def inspect_import(
     """Report what an import of a path would store, and whether all of it is valid.
 
     Writes nothing and opens no store. `with_records` adds the first records. Raises ImportRefused
-    for a path that has no known shape, ImportStopped.
+    for a path that has no known shape, Interrupted.
     """
     _check_user(options.user_id)
-    try:
+    with interruptible(STOPPED):
         if is_export(path):
             return inspect_export(path, user_id=options.user_id), True
         source, shape = open_import(path, options.shape)
         summary = _surveyed(source, shape, options, skip_invalid=True)
-    except KeyboardInterrupt as error:
-        raise ImportStopped from error
     lines = [f"{summary.shape}: {summary.title}", *_counts(summary), *_left_out(summary)]
     if with_records:
         lines += [_record_line(record, options.user_id) for record in summary.first]
@@ -258,10 +243,10 @@ def _invalid(summary: Survey) -> list[str]:
     return lines
 
 
-def _record_line(record: ShapeTurn | ShapeFact, user_id: str | None) -> str:
+def _record_line(record: ImportTurn | ImportFact, user_id: str | None) -> str:
     """Return a turn or a fact on one line, as JSON without absent members."""
     user_id = record.user_id if user_id is None else user_id
-    if isinstance(record, ShapeTurn):
+    if isinstance(record, ImportTurn):
         members = {
             "user_id": user_id,
             "session_id": record.session_id,

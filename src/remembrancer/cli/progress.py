@@ -11,6 +11,19 @@ LINES_MAX = 20  # without a terminal
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0  # between lines of an activity without a terminal
 
 
+class Interrupted(Exception):
+    """Interrupted by the user."""
+
+
+@contextmanager
+def interruptible(rest: str) -> Iterator[None]:
+    """Raise Interrupted when the user interrupts; `rest` tells what remains and what to do."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted(f"Interrupted. {rest}") from error
+
+
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show progress: a bar on a terminal, else occasional lines.

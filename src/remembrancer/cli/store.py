@@ -11,13 +11,9 @@ from ..store import open_store
 from ..store.locations import place_of, without_server
 from ..store.transfer import copy as copying
 from ..store.transfer.copy import CopyResult, TableComparison, require_schema, store_digest
-from .progress import progress
+from .progress import interruptible, progress
 
 _HASH_DIGITS = 16  # printed; comparisons use all digits
-
-
-class CopyStopped(Exception):
-    """Interrupted. The copied rows remain. Run the same command again to continue."""
 
 
 class Outcome(NamedTuple):
@@ -35,7 +31,7 @@ CONTENT_COLUMNS = ("table", "rows", "hash")
 def copy_store(settings: Settings, source_url: str, target_url: str, *, finish: bool) -> Outcome:
     """Copy a store.
 
-    Raises InvalidRequest, CopyRefused, CopyStopped, DataFolderBusy, and what opening a store
+    Raises InvalidRequest, CopyRefused, Interrupted, DataFolderBusy, and what opening a store
     raises.
     """
     place = place_of(source_url)
@@ -50,10 +46,8 @@ def copy_store(settings: Settings, source_url: str, target_url: str, *, finish: 
             )
         source = stack.enter_context(closing(open_store(source_url)))
         target = stack.enter_context(closing(open_store(target_url)))
-        try:
+        with interruptible("The copied rows remain. Run the same command again to continue."):
             result = copying.copy(source, target, place=place, progress=progress)
-        except KeyboardInterrupt as error:
-            raise CopyStopped from error
         is_finished = finish and result.is_same and not result.has_moved_on
         if is_finished:
             copying.finish(target)

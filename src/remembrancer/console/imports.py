@@ -25,13 +25,13 @@ from ..memory.exchange.shapes import (
     SHAPE_HINT,
     SHAPES,
     ImportRefused,
-    ShapeTurn,
     Source,
     is_native_archive,
 )
 from ..memory.exchange.survey import Survey
 from ..protocol import limits
 from ..protocol.errors import Problem
+from ..protocol.imports import ImportTurn
 from ..protocol.text import beginning
 from . import layout
 from .browser_session import BrowserRequest, Page, Upload
@@ -170,7 +170,7 @@ def _preview(browser: BrowserRequest, path: Path) -> ImportPreview:
 
 def _row(record: Any) -> tuple[str, str, str]:
     """Return time, message and reply of a record; the reply of a fact is empty."""
-    if isinstance(record, ShapeTurn):
+    if isinstance(record, ImportTurn):
         moment = record.occurred_at
         time = f"{moment:%Y-%m-%d %H:%M}" if moment else "no time"
         texts = (record.query, record.response)

@@ -11,15 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from starlette.responses import Response
 
 from ..accounts.teams import authors_of_events
 from ..agent.second_look import second_look
+from ..cubes import board
+from ..files.files import list_files
 from ..http.dispatch import ThreadPool
 from ..memory.facts.life import change_fact, fact_timeline, list_facts, remove_fact
 from ..memory.history import activity, browse
+from ..memory.history.endings import change_event
 from ..memory.history.forget import NotConfirmed, erase_event, forget
 from ..memory.recall.explain import explain
 from ..permissions.teams import list_teams
@@ -29,7 +34,7 @@ from ..protocol.errors import InvalidRequest, Problem
 from ..protocol.facts import FactChange, FactsQuery
 from ..protocol.filters import filters_of
 from ..protocol.forget import Forget
-from ..protocol.memory import EventsQuery, ListedEvent
+from ..protocol.memory import EventChange, EventsQuery, ListedEvent
 from ..protocol.search import PROJECT, Author, Explanation, MemoryQuery
 from ..protocol.trust import SOURCES
 from . import layout
@@ -47,12 +52,12 @@ KINDS = {
 }
 STATUSES = ("current", "superseded", "expired", "removed", "all")  # of facts and wishes
 LISTED, HITS = 30, 10
-SESSIONS_OFFERED = 8
+CHOICES_OFFERED = 6  # sessions and topics of a facet
 _DAY = timedelta(days=1)
 _LAST_MONTH = date(9999, 12, 1)  # has no month after it
 _STATE = (
-    "user_id", "kind", "query", "session_id", "project", "source", "status", "after", "before",
-    "focus", "filters", "noticed", "users", "teams",
+    "user_id", "kind", "query", "session_id", "project", "topic", "source", "status", "after",
+    "before", "focus", "filters", "noticed", "users", "teams",
 )  # fmt: skip
 
 
@@ -66,6 +71,7 @@ def search_fields(params: Mapping[str, str]) -> dict[str, Any]:
         "focus": layout.text(params, "focus", limits.FOCUS_WORD_CHARACTERS_MAX),
         "filters": layout.text(params, "filters", limits.METADATA_TEXT_CHARACTERS_MAX),
         "project": layout.text(params, "project", limits.METADATA_TEXT_CHARACTERS_MAX),
+        "topic": layout.text(params, "topic", limits.METADATA_TEXT_CHARACTERS_MAX),
         "session_id": layout.identifier(params, "session_id"),
         "after": layout.parse_day(params, "after"),
         "before": layout.parse_day(params, "before"),
@@ -100,7 +106,7 @@ def search_query(fields: Mapping[str, Any], user_id: str) -> MemoryQuery:
             "query_text": fields["query"],
             "user_id": user_id,
             "focus_words": _words(fields["focus"]),
-            "filters": turn_filters(fields, "session_id", PROJECT, "source"),
+            "filters": turn_filters(fields, "session_id", PROJECT, "topic", "source"),
             **values,
         },
     )
@@ -109,7 +115,7 @@ def search_query(fields: Mapping[str, Any], user_id: str) -> MemoryQuery:
 def events_query(fields: Mapping[str, Any], user_id: str, **page: Any) -> EventsQuery:
     """Return the list of turns that the fields of a page narrow. Raises InvalidRequest."""
     values = {name: fields[name] or None for name in ("session_id", "after", "before")}
-    filters = turn_filters(fields, PROJECT, "source")
+    filters = turn_filters(fields, PROJECT, "topic", "source")
     return layout.parse(EventsQuery, {"user_id": user_id, "filters": filters, **values, **page})
 
 
@@ -336,56 +342,69 @@ class FacetChoice:
 
 
 def _facets(browser: BrowserRequest, fields: Mapping[str, Any]) -> dict[str, list[FacetChoice]]:
-    user_id = fields["user_id"]
+    user_id, kind = fields["user_id"], fields["kind"]
     counts = browse.user_counts(*browser.arguments, user_id)
+    places = browse.turn_places(*browser.arguments, user_id)
+    sessions, _ = browse.list_sessions(*browser.arguments, user_id, size=CHOICES_OFFERED)
+    facets = {"Kind": _kinds(browser, fields, counts)}
+    of_facts = kind in ("fact", "wish")
+    if of_facts:
+        facets["Status"] = _choices(fields, "status", dict.fromkeys(STATUSES))
+    if places.projects or fields["project"]:  # the counts are those of turns
+        projects = dict.fromkeys(places.projects) if of_facts else places.projects
+        facets["Project"] = _choices(fields, "project", projects)
+    if (places.topics and not of_facts) or fields["topic"]:
+        # a longer one cannot be filtered by
+        short = (one for one in places.topics if len(one) <= limits.METADATA_TEXT_CHARACTERS_MAX)
+        topics = {one: places.topics[one] for one in islice(short, CHOICES_OFFERED)}
+        facets["Topic"] = _choices(fields, "topic", topics)
+    if kind in ("", "turn") and (sessions or fields["session_id"]):
+        titles = {one.session_id: one.title for one in sessions}
+        turns = {one.session_id: one.turns for one in sessions}
+        facets["Session"] = _choices(fields, "session_id", turns, titles)
+        if counts.flagged or fields["noticed"]:
+            flagged = {"yes": counts.flagged}
+            texts = {"yes": "possible injections, secrets"}
+            facets["Flagged"] = _choices(fields, "noticed", flagged, texts)
+    if (len(places.sources) > 1 and not of_facts) or fields["source"]:
+        facets["Source"] = _choices(fields, "source", places.sources)
+    return facets
+
+
+def _kinds(
+    browser: BrowserRequest, fields: Mapping[str, Any], counts: browse.UserCounts
+) -> list[FacetChoice]:
+    """Return the kinds of records; lessons and files, which the account owns, have their pages."""
     by_kind = {
         "turn": counts.events, "session": counts.sessions, "fact": counts.facts,
         "wish": counts.wishes, "summary": counts.summaries,
     }  # fmt: skip
-    here = partial(address, fields)
+    lessons = sum(board.counts(*browser.arguments).values())
+    files = list_files(*browser.arguments, None).count
+    return [
+        *_choices(fields, "kind", by_kind, KINDS),
+        FacetChoice("Lessons", lessons, "/console/cubes"),
+        FacetChoice("Files", files, "/console/files"),
+    ]
 
-    def choices(
-        name: str, found: Mapping[str, int | None], texts: Mapping[str, str]
-    ) -> list[FacetChoice]:
-        chosen = fields[name]
-        names = dict.fromkeys([*found, *([chosen] if chosen else [])])
-        return [
-            FacetChoice(
-                texts.get(one, one),
-                found.get(one),
-                here(**{name: "" if one == chosen else one}),
-                one == chosen,
-            )
-            for one in names
-        ]
 
-    sessions, _ = browse.list_sessions(*browser.arguments, user_id, size=SESSIONS_OFFERED)
-    places = browse.turn_places(*browser.arguments, user_id)
-    facets = {"Kind": choices("kind", by_kind, KINDS)}
-    of_facts = fields["kind"] in ("fact", "wish")
-    if of_facts:
-        facets["Status"] = choices("status", dict.fromkeys(STATUSES), {})
-    if places.projects or fields["project"]:  # the counts are those of turns
-        projects = dict.fromkeys(places.projects) if of_facts else places.projects
-        facets["Project"] = choices("project", projects, {})
-    if fields["kind"] in ("", "turn") and (sessions or fields["session_id"]):
-        titles = {one.session_id: one.title for one in sessions}
-        facets["Session"] = choices(
-            "session_id", {one.session_id: one.turns for one in sessions}, titles
+def _choices(
+    fields: Mapping[str, Any],
+    name: str,
+    counts: Mapping[str, int | None],
+    texts: Mapping[str, str] = MappingProxyType({}),
+) -> list[FacetChoice]:
+    """Return the choices of a facet; the address of the one that is chosen clears it."""
+    chosen = fields[name]
+    return [
+        FacetChoice(
+            texts.get(one, one),
+            counts.get(one),
+            address(fields, **{name: "" if one == chosen else one}),
+            one == chosen,
         )
-        if counts.flagged or fields["noticed"]:
-            noticed = bool(fields["noticed"])
-            facets["Flagged"] = [
-                FacetChoice(
-                    "possible injections, secrets",
-                    counts.flagged,
-                    here(noticed="" if noticed else "yes"),
-                    noticed,
-                )
-            ]
-    if (len(places.sources) > 1 and not of_facts) or fields["source"]:
-        facets["Source"] = choices("source", places.sources, {})
-    return facets
+        for one in dict.fromkeys([*counts, *([chosen] if chosen else [])])
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,7 +562,10 @@ def _fact(browser: BrowserRequest, fact_id: str, rejected: RejectedForm) -> dict
 
 
 def act_on_several(browser: BrowserRequest) -> Response:
-    """Pin, unpin, end, delete or forget the records that a form picks, by `do`."""
+    """Pin, unpin, end, delete or forget the records that a form picks, by `do`.
+
+    All are facts, or all are turns.
+    """
     form = browser.form
     browser.form_session()
     ids = [name.removeprefix("pick_") for name in form if name.startswith("pick_")]
@@ -553,6 +575,11 @@ def act_on_several(browser: BrowserRequest) -> Response:
     do = layout.one_of(form, "do", ("forget", "pin", "unpin", "end", "delete"))
     if do == "forget":
         return _forget_events(browser, ids, back)
+    done = {"pin": "pinned", "unpin": "no longer pinned", "end": "ended", "delete": "deleted"}
+    if ids[0].startswith("e_") and do in ("pin", "unpin"):
+        for event_id in ids:
+            change_event(*browser.arguments, event_id, EventChange(pinned=do == "pin"))
+        return browser.redirect(back, notice=f"{len(ids)} of {len(ids)} turns {done[do]}.")
     facts = [fact_timeline(*browser.arguments, fact_id).fact for fact_id in ids]  # all exist
     if do != "delete":
         facts = [fact for fact in facts if fact.status == "current"]
@@ -567,7 +594,6 @@ def act_on_several(browser: BrowserRequest) -> Response:
             remove_fact(*browser.arguments, fact.fact_id)
         else:
             change_fact(*browser.arguments, fact.fact_id, changes[do])
-    done = {"pin": "pinned", "unpin": "no longer pinned", "end": "ended", "delete": "deleted"}
     return browser.redirect(back, notice=f"{len(facts)} of {len(ids)} facts {done[do]}.")
 
 

@@ -159,8 +159,7 @@ def _error_response(browser: BrowserRequest, error: Exception) -> Response:
     if browser.wants_fragment:
         response = browser.fragment("_error.html", status=status, session=session, **texts)
     else:
-        template = "error_signed_in.html" if session else "error.html"
-        response = browser.page(template, status=status, session=session, users=None, **texts)
+        response = browser.page("error.html", status=status, session=session, users=None, **texts)
     if "retry_after" in problem.extra:
         response.headers["Retry-After"] = str(problem.extra["retry_after"])
     return response

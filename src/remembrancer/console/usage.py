@@ -43,8 +43,9 @@ def show(browser: BrowserRequest) -> Response:
         "charts": charts,
         "by_key": by_key,
         "kinds": kinds,
-        "names": names,
+        "heads": ["Key", *(names[kind] for kind in kinds)],
         "is_empty": is_empty,
+        "idle": [chart.title.lower() for chart in charts if not sum(chart.totals)],
     }
     return browser.page("usage.html", **values, days_shown=DAYS_SHOWN)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..accounts import name_session_user, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, write_once
@@ -14,8 +15,8 @@ from ..protocol.line import CubeKind
 from ..protocol.recalled import marked
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.trust import RANKS, SOURCES, TextSource
+from ..screening import find_secrets, mask_secrets
 from ..search import EventText, IndexEntry, analysis_id, index_entries
-from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Row, Transaction, embedder_id, load_queries
 from . import publishing
 from .rules import status_of
@@ -96,23 +97,17 @@ def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
     """
     refused = publishing.refusal(_texts(lesson)) if lesson.publish else None
     notice = service_key_warning(*_texts(lesson).values())
-    masked = {name: mask_service_keys(text) for name, text in _texts(lesson).items()}
+    masked: dict[str, Any] = {
+        name: mask_service_keys(text) for name, text in _texts(lesson).items()
+    }
     if context.settings.secrets == "mask":
         masked = {name: mask_secrets(text, find_secrets(text)) for name, text in masked.items()}
-    lesson = replace(
-        lesson,
-        topic=masked["topic"],
-        essence=masked["essence"],
-        rules=masked["rules"],
-        evidence=masked["evidence"],
-        model=masked.get("model"),
-    )
+    lesson = replace(lesson, **masked)
+    text = cube_text(lesson.topic, lesson.essence, lesson.rules)
     return PreparedCube(
         lesson=lesson,
         cube_id=context.ids("c_"),
-        entry=index_entries(
-            context.writer, [cube_text(lesson.topic, lesson.essence, lesson.rules)]
-        )[0],
+        entry=index_entries(context.writer, [text])[0],
         refused=refused,
         notice=notice,
     )
@@ -282,9 +277,9 @@ def erase_cube(tx: Transaction, cube: int) -> None:
         SQL.erase_shown_of_cube,
         SQL.erase_index_of_cube,
         SQL.erase_cube,
-        SQL.revise,
     ):
-        tx.run(statement, **({} if statement is SQL.revise else {"id": cube}))
+        tx.run(statement, id=cube)
+    tx.run(SQL.revise)
 
 
 def erase_private(tx: Transaction, user_id: str) -> int:

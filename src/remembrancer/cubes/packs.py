@@ -23,7 +23,7 @@ from ..context import Caller, Context, Records
 from ..protocol.cubes import CubeStatus, Essence, Evidence, Rules, Topic
 from ..protocol.limits import CUBE_EVIDENCE_CHARACTERS_MAX, PUBLISHED_EVIDENCE_CHARACTERS_MAX
 from ..protocol.line import CubeKind
-from ..protocol.message import Described
+from ..protocol.message import Described, first_fault
 from ..protocol.text import Moment, Telling, beginning
 from ..store import Row, Transaction, load_queries
 from . import publishing
@@ -304,9 +304,7 @@ def _parse_line(kind: type[_Line], line: bytes, number: int) -> _Line:
     try:
         return kind.model_validate_json(line)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        message = f"Line {number} of the pack is invalid: {place} {first['msg']}"
+        message = f"Line {number} of the pack is invalid: {first_fault(error)}"
         # The name of an unknown field comes from the file.
         raise PackLineInvalid("".join(filter(str.isprintable, message))) from error
 
@@ -385,8 +383,7 @@ def export_pack(
         try:
             lesson = _pack_lesson(row, proofs)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            omitted.append((row.cube_id, f"{first['loc'][0]}: {first['msg']}"))
+            omitted.append((row.cube_id, first_fault(error)))
             continue
         if lesson.texts in lessons:
             omitted.append((row.cube_id, f"it repeats {lessons[lesson.texts].cube_id}"))

@@ -6,7 +6,7 @@ stays private.
 A lesson says how to do a task. An injection speaks to the model instead: it sets its instructions
 aside, gives it another role, asks for its secrets, or wants something done unseen. Its phrasings
 vary, but each family needs certain pairs of words (injections.toml). The patterns are written for
-short English texts; search/text/screening.py has those for turns in any language. `python -m
+short English texts; screening.py has those for turns in any language. `python -m
 bench.injections` measures them on lists that others published.
 """
 
@@ -26,9 +26,9 @@ from importlib import resources
 
 from ..protocol import limits
 from ..protocol.recalled import imitated_line
+from ..screening import find_secrets, instruction_like
 from ..search.text.analysis import words
 from ..search.text.languages import BY_CODE, LANGUAGES
-from ..search.text.screening import find_secrets, instruction_like
 
 # Of a text's words. English prose has 0.3 to 0.5, the tersest rule in the tests 0.12.
 ENGLISH_SHARE_MIN = 0.08

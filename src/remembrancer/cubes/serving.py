@@ -95,14 +95,6 @@ class CubeQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Near:
-    """A candidate: its row id and its similarities, None without vectors."""
-
-    number: int
-    near: Similarities | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Fitting:
     """A cube that fits, with what its account knows about it."""
 
@@ -111,7 +103,6 @@ class _Fitting:
     status: CubeStatus  # within the account
     helped: int
     failed: int
-    exposures: int
     freshness: float
     is_met: bool  # by the session, which was shown it
 
@@ -142,7 +133,7 @@ def relevant_cubes(
     error = query.situation.error[:ERROR_CHARACTERS_MAX]
     has_vectors = bool(len(query.vector)) and not context.embedder.is_remote
     error_vector = context.query_vectors(error) if error and has_vectors else NO_VECTOR
-    near: list[_Near] = []
+    near: list[tuple[int, Similarities | None]] = []
     cubes = 0
     for view in visible_views(context, tx, caller, query.user_id, query.newest):
         cubes += view.events
@@ -152,9 +143,9 @@ def relevant_cubes(
         )
     if not near:
         return []
-    ids = json.dumps([one.number for one in near])
+    ids = json.dumps([number for number, _ in near])
     rows = {row.id: row for row in tx.all(SQL.served, ids=ids, user_id=query.user_id)}
-    visible = [(one, rows[one.number]) for one in near if one.number in rows]
+    visible = [(rows[number], similar) for number, similar in near if number in rows]
     # While the embedder changes, the vectors of the one before follow; lessons are compared by one.
     width = context.embedder.dimensions if has_vectors else 0
     probabilities = chances(
@@ -162,12 +153,12 @@ def relevant_cubes(
         context.embedder if width else None,
         query.vector[:width],
         error_vector[:width],
-        [_candidate(row, one.near) for one, row in visible],
+        [_candidate(row, similar) for row, similar in visible],
     )
     least = fits_min(cubes)
     chosen = [
         (row, chance)
-        for (_, row), chance in zip(visible, probabilities, strict=True)
+        for (row, _), chance in zip(visible, probabilities, strict=True)
         if chance >= least
     ]
     fits = _judged(context, tx, query, chosen)
@@ -227,10 +218,10 @@ def _candidates(
     error: str,
     error_vector: Vector | None,
     left_out: set[int],
-) -> Iterator[_Near]:
+) -> Iterator[tuple[int, Similarities | None]]:
     """Yield the cubes of an index that share words or meaning with the situation, best first.
 
-    `error_vector` None: without vectors.
+    Each by its row id, with its similarities. `error_vector` None: without vectors.
     """
     words = (*query.question.words, *(parse_query(error).words if error else ()))
     vector = NO_VECTOR if error_vector is None else query.vector
@@ -248,7 +239,7 @@ def _candidates(
         if error_vector is not None:
             parts = slice(*np.searchsorted(events, (one.event, one.event + 1)).tolist())
             near = _similarities(to_message[parts], to_error, parts, sides[parts])
-        yield _Near(number=one.event, near=near)
+        yield one.event, near
 
 
 def _similarities(
@@ -299,7 +290,6 @@ def _judged(
             status=status,
             helped=record.helped,
             failed=record.failed,
-            exposures=record.exposures,
             freshness=freshness(
                 (context.clock() - max(record.last_ms, row.created_ms)) / DAY_MS, record.exposures
             ),

@@ -172,9 +172,7 @@ class FilePage:
     bytes_max: int
 
 
-def list_files(
-    records: Records, caller: Caller, before: str | None = None, most: int = LISTED
-) -> FilePage:
+def list_files(records: Records, caller: Caller, before: str | None = None) -> FilePage:
     """Return a page of the caller's files.
 
     Raises FileUnknown if `before` is not one of them, StoreUnavailable.
@@ -184,14 +182,14 @@ def list_files(
         at = _AFTER_ALL
         if before is not None:
             at = own_file(tx, caller, before).id
-        rows = tx.all(SQL.page_of_files, before=at, most=most + 1, user_id=caller.pinned_user_id)
+        rows = tx.all(SQL.page_of_files, before=at, most=LISTED + 1, user_id=caller.pinned_user_id)
         return rows, tx.one(SQL.room_of)
 
     rows, room = records.store.read(read, account_id=caller.account_id)
-    files = [_file_row(row) for row in rows[:most]]
+    files = [_file_row(row) for row in rows[:LISTED]]
     return FilePage(
         files=files,
-        next=files[-1].filename if len(rows) > most else None,
+        next=files[-1].filename if len(rows) > LISTED else None,
         count=room.files,
         used_bytes=room.charged_bytes,
         bytes_max=records.settings.account_bytes_max,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from starlette.responses import Response
+
 from ..accounts.idempotency import IdempotentRequest
 from ..accounts.prompts import read_prompt, set_prompt
 from ..agent.completions import embed
@@ -42,6 +44,7 @@ from ..permissions.grants import check, grant, list_grants, log_action, revoke
 from ..protocol.execution import Executed, Execution
 from ..protocol.imports import RecordImport, RecordsImported
 from ..protocol.memory import BatchWritten, TurnBatch
+from ..protocol.openai_api import Embed
 from ..protocol.operations import Documents, Operations
 from ..protocol.teams import (
     InvitationCreate,
@@ -62,6 +65,12 @@ from .chat_handlers import (
 from .dispatch import Call, Endpoint, ThreadPool, handles, reads, writes
 from .docs import docs_article, docs_page
 from .downloads import download
+
+
+def _embed(call: Call[Embed]) -> Response:
+    """Write the vectors of texts, in pieces that let other threads run."""
+    answer = b"".join(embed(call.context, call.input))
+    return Response(answer, media_type="application/json")
 
 
 def _write_batch(call: Call[TurnBatch]) -> BatchWritten:
@@ -173,7 +182,7 @@ ROUTES: tuple[Endpoint, ...] = (
     handles(Operations.chat_with_agent, chat_with_agent, pool=_TALK, usage="chat"),
     handles(Operations.complete_chat, complete_chat, pool=_TALK, usage="chat"),
     handles(Operations.respond, respond_to_input, pool=_TALK, usage="chat"),
-    reads(Operations.embed, embed),
+    handles(Operations.embed, _embed, pool=ThreadPool.SEARCH),
     handles(Operations.list_models, list_models, pool=ThreadPool.SEARCH),
     handles(Operations.show_model, show_model, pool=ThreadPool.SEARCH),
     reads(Operations.get_prompt, read_prompt),

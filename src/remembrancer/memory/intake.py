@@ -10,7 +10,7 @@ from ..protocol.errors import InvalidRequest
 from ..protocol.fence import unfenced
 from ..protocol.pasted import PRIVATE
 from ..protocol.service_keys import WARNING, mask_service_keys
-from ..search.text.screening import find_secrets, mask_secrets
+from ..screening import find_secrets, mask_secrets
 from ..settings import Settings
 from .spaces import write_metadata
 

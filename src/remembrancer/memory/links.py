@@ -47,7 +47,7 @@ class EraseRange:
 
 SQL = load_queries("remembrancer.memory", "links.sql")
 FORGET = load_queries("remembrancer.memory.history", "forget.sql")
-RELATED_MAX = 20  # turns with common keys of a kind that a new one is compared with
+RELATED_MAX = 20  # turns with common keys that a new one is compared with
 HINTS_MAX = 5  # turns that a new one may change
 MESSAGES_MAX = 2_000  # newest turns among which the ones that the user takes back are looked for
 WITHDRAWN_MAX = 50  # of one message
@@ -127,24 +127,21 @@ def related_turns(
     user_id: str | None = None,
     but: int = 0,
 ) -> Callable[[], list[Row]]:
-    """Request earlier turns with a common key: those about the same attribute first.
+    """Request earlier turns with a common key, the newest first.
 
     The space is that of `space_id` or of `user_id`; `but` is the row of a turn to leave out.
     Returns a function that returns the rows, see Transaction.later.
     """
     if not keys:
         return list
-    rows = tx.later(
+    return tx.later(
         SQL.related,
         space_id=space_id,
         user_id=user_id,
         id=but,
-        # Many turns share a word; they must not displace the few that share the attribute.
-        attributes=_json(key for key in keys if "|" in key),
-        words=_json(key for key in keys if "|" not in key),
+        keys=_json(keys),
         most=RELATED_MAX,
     )
-    return lambda: list({row.id: row for row in reversed(rows())}.values())[::-1]
 
 
 def link_related(

@@ -2,21 +2,15 @@
 insert into event_keys (account_id, space_id, key, event)
 select :account_id, :space_id, value, :event from json_each(:keys) where true on conflict do nothing;
 
--- related: The newest turns of a space, given by :space_id or else by :user_id, with one of these attributes, then those with one of these words, JSON arrays of keys
-select events.id, events.event_id, events.query, events.query_source, events.occurred_ms, events.metadata from (
-    select event, 0 as place from (
-        select event from event_keys
-        where account_id = :account_id and space_id = (select coalesce(cast(:space_id as bigint), (select id from spaces where account_id = :account_id and user_id = :user_id))) and key in (select value from json_each(:attributes))
-        order by event desc limit :most
-    ) as by_attribute
-    union all select event, 1 as place from (
-        select event from event_keys
-        where account_id = :account_id and space_id = (select coalesce(cast(:space_id as bigint), (select id from spaces where account_id = :account_id and user_id = :user_id))) and key in (select value from json_each(:words))
-        order by event desc limit :most
-    ) as by_word
+-- related: The newest turns of a space, given by :space_id or else by :user_id, with one of these keys, a JSON array
+select events.id, events.event_id, events.query, events.query_source, events.occurred_ms, events.metadata
+from (
+    select distinct event from event_keys
+    where account_id = :account_id and space_id = (select coalesce(cast(:space_id as bigint), (select id from spaces where account_id = :account_id and user_id = :user_id))) and key in (select value from json_each(:keys))
+    order by event desc limit :most
 ) as related join events on events.account_id = :account_id and events.id = related.event
 where events.id <> :id and events.superseded_by is null and events.withdrawn_by is null
-order by related.place, events.id desc;
+order by events.id desc;
 
 -- add_change: Record that a newer turn gives, or may give, another value than an older one
 insert into event_changes (account_id, space_id, older, newer, certain) values (:account_id, :space_id, :older, :newer, :certain)

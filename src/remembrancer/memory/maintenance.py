@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar, cast
 
+from .. import screening
 from ..accounts.rate_limits import forget_idle
 from ..context import Context
 from ..cubes import settle_ended, warm_cubes
@@ -28,7 +29,6 @@ from ..search import (
     index_entries,
     repeated,
 )
-from ..search.text import screening
 from ..search.text.machine_text import NEAR_DUPLICATE
 from ..settings import Settings
 from ..store import Row, StoreUnavailable, Transaction, embedder_id

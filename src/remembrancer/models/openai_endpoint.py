@@ -94,14 +94,13 @@ def without_thinking(text: str) -> str:
 class StreamedChoices:
     """Collects the choices of a stream, and passes on its pieces."""
 
-    def __init__(
-        self, on_text: Callable[[str], None], on_delta: Callable[[ChoiceDelta], None]
-    ) -> None:
+    def __init__(self, on_piece: OnPiece) -> None:
         """Create an empty collection.
 
-        `on_text` receives the text of the first choice without its thinking, `on_delta` all else.
+        `on_piece` receives the text of the first choice without its thinking, and all else as
+        ChoiceDelta.
         """
-        self._on_text, self._on_delta = on_text, on_delta
+        self._on_piece = on_piece
         self._choices: dict[int, _StreamedChoice] = {}
 
     @property
@@ -115,13 +114,8 @@ class StreamedChoices:
             index = piece.get("index")
             index = index if type(index) is int and 0 <= index < CHOICES_MAX else 0
             if index not in self._choices:
-                self._choices[index] = _StreamedChoice(index, self._sender(index), self._on_delta)
+                self._choices[index] = _StreamedChoice(index, self._on_piece)
             self._choices[index].add(piece)
-
-    def _sender(self, index: int) -> Callable[[str], None]:
-        if index == 0:
-            return self._on_text
-        return lambda text: self._on_delta(ChoiceDelta(index=index, text=text))
 
     def result(self) -> tuple[ModelChoice, ...]:
         """Return the whole choices, in their order."""
@@ -131,16 +125,17 @@ class StreamedChoices:
 class _StreamedChoice:
     """One choice of a stream."""
 
-    def __init__(
-        self, index: int, on_text: Callable[[str], None], on_delta: Callable[[ChoiceDelta], None]
-    ) -> None:
-        self._index, self._on_delta = index, on_delta
-        self._forward = ThinkingFilter(on_text)
+    def __init__(self, index: int, on_piece: OnPiece) -> None:
+        self._index, self._on_piece = index, on_piece
+        self._forward = ThinkingFilter(self._on_text)
         self._pieces: list[str] = []
         self._strings: dict[str, list[str]] = {}  # pieces of fields that are text
         self._others: dict[str, Any] = {}
         self._tool_calls: list[dict[str, Any]] = []
         self.finish_reason = ""
+
+    def _on_text(self, text: str) -> None:
+        self._on_piece(ChoiceDelta(index=self._index, text=text) if self._index else text)
 
     def add(self, choice: Mapping[str, Any]) -> None:
         self.finish_reason = finish_reason(choice) or self.finish_reason
@@ -158,7 +153,7 @@ class _StreamedChoice:
         for name, value in fields.items():
             self._add_field(name, value)
         if fields:
-            self._on_delta(ChoiceDelta(index=self._index, fields=fields))
+            self._on_piece(ChoiceDelta(index=self._index, fields=fields))
 
     def _add_field(self, name: str, value: Any) -> None:
         if isinstance(value, str):
@@ -488,7 +483,7 @@ async def _read_stream(
     response: httpx2.Response, request: ModelRequest, on_piece: OnPiece
 ) -> ModelOutput:
     """Read an answer in server-sent events. Its thinking is not passed on."""
-    collected = StreamedChoices(on_piece, on_piece)
+    collected = StreamedChoices(on_piece)
     usage = None
     has_end_marker = False
     async for line in _lines(response):

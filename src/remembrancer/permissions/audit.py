@@ -268,24 +268,14 @@ def search_audit(records: Records, caller: Caller, filters: AuditFilter) -> Audi
     Raises NotOwner, KeyIsReadOnly, OwnerKeyPinned, StoreUnavailable.
     """
     require_unpinned_owner(caller)
-    values = {
-        "kind": filters.kind,
-        "agent": filters.agent,
-        "grant_id": filters.grant_id,
-        "path": filters.path,
-    }
+    values = filters.model_dump(exclude={"before", "limit"})
 
     def read(tx: Transaction) -> tuple[int, int, list[Row]]:
         newest = int(tx.one(SQL.head).seq)
         before = min(filters.before, newest + 1)
-        since = max(before - SCANNED_MAX, 1)
-        return (
-            newest,
-            since,
-            tx.all(
-                SQL.entries_before, before=before, since=since, most=filters.limit + 1, **values
-            ),
-        )
+        since, most = max(before - SCANNED_MAX, 1), filters.limit + 1
+        rows = tx.all(SQL.entries_before, before=before, since=since, most=most, **values)
+        return newest, since, rows
 
     newest, since, rows = records.store.read(read)
     page = rows[: filters.limit]

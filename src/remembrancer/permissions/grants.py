@@ -127,12 +127,8 @@ def check(records: Records, caller: Caller, request: PermissionCheck) -> Permiss
         if granted is None:
             reason = _denial(tx, request, now_ms)
             return PermissionChecked(allowed=False, path=request.path, reason=reason)
-        which = {
-            "grant_id": granted.grant_id,
-            "action": request.action,
-            "path": request.path,
-        }
-        tx.run(SQL.note_allowed, **which, agent=request.agent, seq=seq)
+        which = request.model_dump(include={"action", "path", "agent"})
+        tx.run(SQL.note_allowed, grant_id=granted.grant_id, seq=seq, **which)
         reason = (
             f"Grant {granted.grant_id} allows it until {expires_at}. Do only this, then log it."
         )
@@ -172,11 +168,7 @@ def log_action(
     Raises KeyIsReadOnly, NotChecked, IdempotencyKeyReused, StoreUnavailable.
     """
     require_write(caller)
-    which = {
-        "grant_id": action_log.grant_id,
-        "action": action_log.action,
-        "path": action_log.path,
-    }
+    which = action_log.model_dump(include={"grant_id", "action", "path"})
 
     def write(tx: Transaction) -> ActionLogged:
         check_row = tx.one_or_none(SQL.allowed_check, **which)

@@ -283,12 +283,10 @@ class LookRecord(Message):
     """Time of the last one (RFC 3339, UTC)."""
 
 
-class Event(Message):
-    """Answer of `GET /api/v7/event/{event_id}`: the complete turn."""
+class ListedEvent(Message):
+    """One turn, complete."""
 
     event_id: EventId
-    user_id: str
-    """User whose memory holds it."""
     session_id: str
     """Session of the turn."""
     topic: str | None
@@ -297,8 +295,6 @@ class Event(Message):
     """The user's message, complete."""
     response: str
     """The response, complete."""
-    raw_dialogue: str
-    """Both sides of the turn, word for word, each with its role."""
     source: TurnSource
     """Who its sides come from."""
     flags: list[str]
@@ -306,6 +302,17 @@ class Event(Message):
     occurred_at: Occurred
     created_at: Created
     metadata: ItsMetadata = None
+    author: OrAbsent[Author] = None
+    """Who wrote it into the memory of a team; absent for one's own."""
+
+
+class Event(ListedEvent):
+    """Answer of `GET /api/v7/event/{event_id}`: the complete turn."""
+
+    user_id: str
+    """User whose memory holds it."""
+    raw_dialogue: str
+    """Both sides of the turn, word for word, each with its role."""
     expires_at: OrAbsent[str] = None
     """Time at which it is erased (RFC 3339, UTC), if it expires."""
     pinned: bool = False
@@ -325,8 +332,6 @@ class Event(Message):
     runs. Searches return that one first."""
     second_look: OrAbsent[LookRecord] = None
     """The second looks at this turn, if there were any."""
-    author: OrAbsent[Author] = None
-    """Who wrote it into the memory of a team; absent for one's own."""
 
 
 class EventChange(ExactBody):
@@ -448,29 +453,6 @@ class EventsQuery(Message):
     cursor: Annotated[str | None, Field(pattern=CURSOR_PATTERN)] = None
     """`next` of the page before: where this one begins."""
     team: InTeam = None
-
-
-class ListedEvent(Message):
-    """One turn of a list, complete."""
-
-    event_id: EventId
-    session_id: str
-    """Session of the turn."""
-    topic: str | None
-    """Topic, if it has one."""
-    query: str
-    """The user's message, complete."""
-    response: str
-    """The response, complete."""
-    source: TurnSource
-    """Who its sides come from."""
-    flags: list[str]
-    """Flags, as in the event's detail."""
-    occurred_at: Occurred
-    created_at: Created
-    metadata: ItsMetadata = None
-    author: OrAbsent[Author] = None
-    """Who wrote it into the memory of a team; absent for one's own."""
 
 
 class EventList(Message):

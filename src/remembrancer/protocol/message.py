@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    ValidationError,
 )
 from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue
@@ -25,6 +26,13 @@ from .service_keys import require_no_service_key
 from .text import Text
 
 DEFAULT_SESSION = "default"  # of a request that names none
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return the first fault of a value on one line, after the name of its field."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    field = ".".join(map(str, fault["loc"]))
+    return f"{field}: {fault['msg']}" if field else fault["msg"]
 
 
 class Described(BaseModel):

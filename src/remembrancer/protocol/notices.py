@@ -102,13 +102,13 @@ _OPENING_FORMS = (
 )
 _NAMES = "|".join(re.escape(name) for name in _BLOCKS)
 _PREFIX = _Pattern(
-    rf"\s*(?:{'|'.join(map(re.escape, _OPENINGS))}|{'|'.join(_OPENING_FORMS)})"
-    rf"|\s*(?:{'|'.join(map(re.escape, _SENTENCES))})\s*\Z",
+    rf"\s*+(?:{'|'.join(map(re.escape, _OPENINGS))}|{'|'.join(_OPENING_FORMS)}"
+    rf"|(?:{'|'.join(map(re.escape, _SENTENCES))})\s*\Z)",
     re.DOTALL,
 )
 # Codex's extensions put what they know before the user's message.
 _BEFORE_REQUEST = _Pattern(
-    r"\s*# (?:Context from my IDE setup|Files mentioned by the user):[ \t]*\n"
+    r"\s*+# (?:Context from my IDE setup|Files mentioned by the user):[ \t]*\n"
     r".*?^## My request for Codex:[ \t]*\n",
     re.DOTALL | re.MULTILINE,
 )
@@ -118,8 +118,9 @@ _OPENING = _Pattern(
     r"|\[Request interrupted by user[^\[\]\n]{0,100}\]"
     r"|\[Image: (?:original \d|source: )[^\[\]\n]{0,300}\]"
 )
+_SPOT = _Pattern(r"[<\[]")
 # A block at the start may be cut off before its end.
-_CUT_OFF = _Pattern(rf"\s*<(?P<name>{_NAMES})(?:\s[^<>]*)?>\s*\n")
+_CUT_OFF = _Pattern(rf"\s*+<(?P<name>{_NAMES})(?:\s[^<>]*)?>\s*\n")
 # Elements with compound names, such as <new-kind-of-notice>, are a program's if they are the whole
 # text: HTML has no such names, and a person who quotes one writes something about it.
 _UNKNOWN = _Pattern(
@@ -196,9 +197,11 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
     """Yield the blocks and the tags of wrappers in a text, in order, without overlaps."""
     end = 0
     unclosed: set[str] = set()  # names with no closing tag ahead: each is searched for once
-    for match in _OPENING.finditer(text):
-        name = match["name"]
-        if match.start() < end or name in unclosed:
+    # Looking for the two characters takes a tenth of the time of looking for the tags.
+    for spot in _SPOT.finditer(text):
+        if spot.start() < end or not (match := _OPENING.match(text, spot.start())):
+            continue
+        if (name := match["name"]) in unclosed:
             continue
         if name is None:
             end = match.end()

@@ -205,7 +205,8 @@ class Sandbox(SandboxPort):
                 return self._create_tested_runner(level), level
             except (WorkerLost, self_test.SelfTestFailed) as error:
                 failures.append(f"{level}: {error}")
-                log.warning("sandbox: level %s is not available: %s", level, error)
+                if not self._closed:
+                    log.warning("sandbox: level %s is not available: %s", level, error)
         if self._closed:
             raise SandboxUnavailable("The service is stopping.", missing=[])
         primitives = {

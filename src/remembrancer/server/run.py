@@ -6,25 +6,28 @@ import ctypes
 import gc
 import json
 import logging
+import mmap
 import re
 import resource
 import shlex
+import shutil
 import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from pathlib import Path
+from typing import NoReturn, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
 
-from .. import __version__, status
+from .. import __version__, screening, status
 from ..accounts import OWNER, keys
 from ..accounts.sign_in import invite
 from ..console.sign_in import link
@@ -36,7 +39,6 @@ from ..protocol.errors import Problem
 from ..sandbox.shared import RemoteSandbox
 from ..search import EmbedderUnavailable
 from ..search.embedders import multilingual
-from ..search.text import screening
 from ..settings import SettingInvalid, Settings, read
 from ..store import StoreUnavailable, StoreUnreachable
 from ..store.locations import hold, require_private
@@ -46,11 +48,6 @@ from .slots import Slot
 from .supervisor import Place, Supervisor, workers_of
 from .worker import WorkerServer
 
-_EXAMPLE = {
-    "query": "When does the ferry leave?",
-    "response": "At 9:40 from Piombino, pier 3.",
-    "session_id": "summer-trip",
-}
 _RETRY_SECONDS_MAX = 5.0  # between two attempts to reach the database at start
 DESCRIPTORS_MAX = 65_536  # a connection needs one, a reader of the store three
 _GRACE_SECONDS = 20  # for requests in flight at shutdown
@@ -117,13 +114,22 @@ def _run_workers(
     count: int,
     in_child: Callable[[], None],
 ) -> None:
-    """Serve in worker processes. The parent closes the store before it makes them."""
+    """Serve in worker processes. The parent closes the store before it makes them.
+
+    The first process prints the address: what it cannot open is told before, and once.
+    """
     screening.load()  # 40 MB that the workers share, while the rest is opened
-    with closing(_wait_for_store(settings, partial(open_records, settings))) as records:
-        text = welcome(records, _address(listener))
+    _wait_for_store(settings, partial(open_records, settings)).close()
     open_blobs(settings)
+    address, begun = _address(listener), mmap.mmap(-1, 1)  # of all processes
     can_fork = settings.embedder in _FORKABLE_EMBEDDERS and not settings.embedder_at_once
     embedders = open_embedders(settings) if can_fork else None
+
+    def begin(context: Context) -> None:
+        sweep_aside(context)
+        if not begun[0]:  # no process was here before
+            begun[0] = 1
+            print(welcome(context, address), flush=True)
 
     def work(place: Place) -> None:
         signal.signal(signal.SIGTERM, _stop)
@@ -132,7 +138,7 @@ def _run_workers(
         context = replace(context, others_change=place.slot.numbers.is_reloading)
         _serve(
             context,
-            sweep_aside if place.slot.number == 0 else lambda _context: None,
+            begin if place.slot.number == 0 else lambda _context: None,
             partial(
                 make_app,
                 sandbox=RemoteSandbox(settings, place.sandbox),
@@ -147,7 +153,6 @@ def _run_workers(
         if thread is not threading.main_thread():
             thread.join()
     with suppress(KeyboardInterrupt):  # a normal way to stop the server
-        print(text, flush=True)
         gc.collect()
         trim()
         gc.freeze()  # the collector would write to every page that the processes share
@@ -170,9 +175,9 @@ def _serve(
     """
     maintenance, backups = Maintenance(context), None
     try:
-        begin(context)
         maintenance.start()
         app = make_app(context)
+        begin(context)  # nothing can be wrong with the settings any more
         maintenance.watch(app.state.dispatcher.use)
         _reload_on_hangup(maintenance, slot)
         if (slot is None or slot.number == 0) and context.settings.backup_folder:
@@ -297,9 +302,17 @@ def welcome(context: Records, address: str) -> str:
     """
     lines = [
         f"Remembrancer {__version__} listens on {address}",
-        f"Documentation: {address}/docs",
-        "",
+        f"Console: {address}/console",
+        f"Docs: {address}/docs",
     ]
+    if context.settings.host not in ("127.0.0.1", "::1", "localhost"):
+        lines.append(
+            f"Other machines reach it on {context.settings.host}, without encryption. Before they "
+            f"do, put a proxy with TLS in front of it: {address}/docs/guides/deploy"
+        )
+    program = Path(sys.executable).with_name("remembrancer")  # of an environment off the path
+    is_found = shutil.which("remembrancer") or not program.exists()
+    command = "remembrancer" if is_found else shlex.quote(str(program))
     # If several servers start on a new store, only one creates the key.
     with context.store.lock("first key"):
         key = (
@@ -308,27 +321,21 @@ def welcome(context: Records, address: str) -> str:
             else None
         )
     if key is None:
-        return "\n".join([*lines, "Create a key: remembrancer keys create --account NAME", ""])
+        return "\n".join([*lines, f"Create a key: {command} keys create --account NAME", ""])
     password_link = link(
         context.settings.public_url.rstrip("/") or address, invite(context, OWNER).reveal()
     )
     return "\n".join(
         [
             *lines,
-            f"The owner's first key: {key}",
+            "",
+            f"The owner's key: {key}",
             "It will not be shown again. Store it in a safe place.",
-            f"Save it for commands and programs: remembrancer login{_url_option(address)}",
-            f"Set the owner's password (this link works once, within a day): {password_link}",
             "",
-            "Try it: store a turn, then search for it.",
-            "",
-            _curl(f"{address}/api/v7/remember", key, _EXAMPLE),
-            "",
-            _curl(
-                f"{address}/api/v7/memory",
-                key,
-                {"query_text": "ferry", "user_id": OWNER, "interact": False},
-            ),
+            "Next steps, in another shell:",
+            f"1. Save the key for commands and programs: {command} login{_url_option(address)}",
+            f"2. Open the console and set its password (once, within a day): {password_link}",
+            f"3. Connect an agent: {command} install claude-code",
             "",
         ]
     )
@@ -339,11 +346,6 @@ def _url_option(address: str) -> str:
     default = Settings()
     is_default = address == f"http://{default.host}:{default.port}"
     return "" if is_default else f" --url {shlex.quote(address)}"
-
-
-def _curl(url: str, key: str, body: dict[str, Any]) -> str:
-    headers = f"-H 'Authorization: Bearer {key}' -H 'Content-Type: application/json'"
-    return f"curl -sS {shlex.quote(url)} {headers} -d {shlex.quote(json.dumps(body))}"
 
 
 def _listener(settings: Settings) -> socket.socket:

@@ -7,11 +7,13 @@ Sources of a setting, strongest first: a command-line option, `REMEMBRANCER_<NAM
 from __future__ import annotations
 
 import ctypes
+import difflib
 import math
 import os
+import resource
 import signal
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -20,6 +22,9 @@ from typing import Any
 from .table import CHOICES, Settings
 
 PREFIX = "REMEMBRANCER_"
+# Variables with the prefix that are no settings: those of clients, of hooks and of benchmarks.
+_OTHER_VARIABLES = ("CONFIG", "KEY", "KEY_FILE", "URL", "USER")
+_OTHER_PREFIXES = ("HOOK_", "BENCH_")
 
 
 class SettingInvalid(ValueError):
@@ -33,6 +38,7 @@ def read(environment: Mapping[str, str] | None = None, **options: Any) -> Settin
     not among the choices.
     """
     env = os.environ if environment is None else environment
+    _refuse_unknown(env)
     values = {
         name: (value, "the command line") for name, value in options.items() if value is not None
     }
@@ -44,6 +50,23 @@ def read(environment: Mapping[str, str] | None = None, **options: Any) -> Settin
     return Settings(
         **{name: _parsed(name, value, source) for name, (value, source) in values.items()}
     )
+
+
+def _refuse_unknown(env: Mapping[str, str]) -> None:
+    known = {row.name.upper() for row in fields(Settings)} | set(_OTHER_VARIABLES)
+    for variable in sorted(env):
+        name = variable.removeprefix(PREFIX)
+        if name != variable and name not in known and not name.startswith(_OTHER_PREFIXES):
+            raise SettingInvalid(
+                f"there is no setting `{variable}`.{_nearest(name, known, PREFIX)}"
+                " See docs/reference/settings.md."
+            )
+
+
+def _nearest(name: str, known: Collection[str], prefix: str = "") -> str:
+    """Return a sentence with the name that is most like this one, or an empty text."""
+    best = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean `{prefix}{best[0]}`?" if best else ""
 
 
 def from_environment(name: str) -> str | None:
@@ -82,7 +105,8 @@ def _parsed(name: str, value: Any, source: str) -> Any:
     rows = {row.name: row for row in fields(Settings)}
     if name not in rows:
         raise SettingInvalid(
-            f"{source}: there is no setting `{name}`. See docs/reference/settings.md."
+            f"{source}: there is no setting `{name}`.{_nearest(name, rows)}"
+            " See docs/reference/settings.md."
         )
     default, bounds = rows[name].default, rows[name].metadata
     if isinstance(default, int | float):
@@ -146,6 +170,14 @@ def available_bytes() -> int | None:
         most = int((_CGROUP / "memory.max").read_text("ascii"))
         amounts.append(most - int((_CGROUP / "memory.current").read_text("ascii")))
     return min(amounts, default=None)
+
+
+def resident_bytes() -> int:
+    """Return how much memory this process has in use; 0 if it is not known."""
+    with suppress(OSError, ValueError):
+        pages = Path("/proc/self/statm").read_text("ascii").split()[1]
+        return int(pages) * resource.getpagesize()
+    return 0
 
 
 def end_with(parent: int) -> None:

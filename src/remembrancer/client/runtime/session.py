@@ -282,7 +282,6 @@ class TurnState:
     remarks: list[str] = field(default_factory=list)  # for the operator
     failures: list[ClientError] = field(default_factory=list)
     rates: dict[str, Rate] = field(default_factory=dict)  # by cube
-    votes_to_send: list[Rate] = field(default_factory=list)
     wants_l1: bool = False
     l2_source: str | None = None  # not None: an L2 of this text is wanted
     sent_parts: set[str] = field(default_factory=set)  # parts the service received in this turn
@@ -321,29 +320,6 @@ class TurnState:
         if remark not in self.remarks:
             self.remarks.append(remark)
             self.session.notices.append(remark)
-
-
-@dataclass(frozen=True, slots=True)
-class PendingStep:
-    """A step and the function that handles its answer."""
-
-    step: Step
-    resume: Callable[[TurnState, Any], PendingStep | TurnReply]
-
-
-Progress = PendingStep | TurnReply
-
-
-def call(
-    turn: TurnState,
-    purpose: str,
-    body: Any,
-    resume: Callable[[TurnState, Any], Progress],
-    idempotency_key: str | None = None,
-) -> PendingStep:
-    """Request a call of the service. `resume` receives None if it fails."""
-    turn.counts.calls[purpose] += 1
-    return PendingStep(ServiceCall(purpose, body, idempotency_key), resume)
 
 
 # --- Messages for the model: the protocol, search results, requirements of a turn -------------

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ...protocol import limits
 from ...protocol.agent import SecondLook, SecondLooked
@@ -41,8 +39,6 @@ from .session import (
     Draft,
     DraftAttempt,
     DraftRequest,
-    PendingStep,
-    Progress,
     RuntimeOptions,
     ServiceCall,
     SessionState,
@@ -50,7 +46,6 @@ from .session import (
     TurnReply,
     TurnRequirements,
     TurnState,
-    call,
     fitting_facts,
     recalled_items,
     revision_message,
@@ -191,82 +186,83 @@ NOTE_SAVED_LATER = "This turn will be remembered when memory is available again.
 # Errors that a later attempt may not meet.
 TRANSIENT = (UnreachableError, UnavailableError, TooManyRequestsError, InternalError)
 
-Continue: TypeAlias = Callable[[TurnState], Progress]  # what follows
+T = TypeVar("T")
+Steps: TypeAlias = Generator[Step, Any, T]  # of a part of a turn, which returns T
 
 
-def save_late(turn: TurnState, then: Continue) -> Progress:
-    """Save the oldest turn that could not be saved earlier, if any."""
-    if not turn.session.unsaved:
-        return then(turn)
-    body, key = turn.session.unsaved[0]
-    return call(turn, "remember", body, partial(_after_late_save, then), key)
+def call(
+    turn: TurnState, purpose: str, body: Any, idempotency_key: str | None = None
+) -> Steps[Any]:
+    """Call the service. Return its answer, or None if the call fails."""
+    turn.counts.calls[purpose] += 1
+    answer = yield ServiceCall(purpose, body, idempotency_key)
+    if not isinstance(answer, CallFailed):
+        return answer
+    turn.counts.failures[_error_code(answer.error)] += 1
+    turn.failures.append(answer.error)
+    return None
 
 
-def _after_late_save(then: Continue, turn: TurnState, answer: Remembered | None) -> Progress:
-    if answer is None:
-        error = turn.failures.pop()
-        if isinstance(error, TRANSIENT):
-            return then(turn)
-        # A conflict means that the first request did arrive under this key.
-        if not isinstance(error, ConflictError):
-            body, _ = turn.session.unsaved.pop(0)
-            turn.remarks.append(f"A turn of {body.occurred_at} could not be remembered: {error}")
-            return save_late(turn, then)
-    turn.counts.turns_saved_late += 1
-    del turn.session.unsaved[0]
-    return save_late(turn, then)
+def _error_code(error: ClientError) -> str:
+    if isinstance(error, ServiceError):
+        return error.error
+    if isinstance(error, UnreachableError):
+        return "unreachable"
+    return "wrong_answer" if isinstance(error, InvalidResponseError) else "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class _Save:
-    """One request to save a draft, and what follows it."""
+def save_late(turn: TurnState) -> Steps[None]:
+    """Save the turns that could not be saved earlier, oldest first."""
+    unsaved = turn.session.unsaved
+    while unsaved:
+        body, key = unsaved[0]
+        if (yield from call(turn, "remember", body, key)) is None:
+            error = turn.failures.pop()
+            if isinstance(error, TRANSIENT):
+                return
+            # A conflict means that the first request did arrive under this key.
+            if not isinstance(error, ConflictError):
+                turn.remarks.append(
+                    f"A turn of {body.occurred_at} could not be remembered: {error}"
+                )
+                del unsaved[0]
+                continue
+        turn.counts.turns_saved_late += 1
+        del unsaved[0]
 
-    attempt: DraftAttempt
-    body: Turn
-    key: str
-    parts_before: set[str]
-    then: Continue
 
-
-def remember(turn: TurnState, attempt: DraftAttempt, then: Continue) -> Progress:
-    """Save a draft, in place of an earlier draft of this turn, then continue with `then`."""
+def remember(turn: TurnState, attempt: DraftAttempt) -> Steps[None]:
+    """Save a draft, in place of an earlier draft of this turn."""
     parts_before = set(turn.sent_parts)
-    body = remember_body(turn, attempt.lines)
-    save = _Save(attempt, body, turn.session.new_key(), parts_before, then)
+    body, key = remember_body(turn, attempt.lines), turn.session.new_key()
     replacing = body.model_copy(update={"replaces": turn.event_id})
-    return call(turn, "remember", replacing, partial(_after_remember, save), save.key)
+    answer = yield from call(turn, "remember", replacing, key)
+    if (
+        answer is None
+        and turn.event_id
+        and isinstance(turn.failures[-1], ConflictError | NotFoundError)
+    ):  # another event was saved in between
+        turn.failures.pop()
+        key = turn.session.new_key()
+        answer = yield from call(turn, "remember", body, key)
+    if answer is not None:
+        _record_save(turn, attempt, body, answer)
+        return
+    if not turn.is_saved:  # otherwise an earlier draft is saved
+        _report_unsaved(turn, body, key)
+    turn.sent_parts = parts_before
 
 
-def _after_remember(save: _Save, turn: TurnState, answer: Remembered | None) -> Progress:
-    if answer is None and turn.event_id:
-        error = turn.failures[-1]
-        if isinstance(error, ConflictError | NotFoundError):  # another event was saved in between
-            turn.failures.pop()
-            save = replace(save, key=turn.session.new_key())
-            return call(turn, "remember", save.body, partial(_end_save, save), save.key)
-    return _end_save(save, turn, answer)
-
-
-def _end_save(save: _Save, turn: TurnState, answer: Remembered | None) -> Progress:
-    if answer is None:
-        if not turn.is_saved:  # otherwise an earlier draft is saved
-            _report_unsaved(turn, save)
-        turn.sent_parts = save.parts_before
-    else:
-        _record_save(turn, save, answer)
-    return save.then(turn)
-
-
-def _record_save(turn: TurnState, save: _Save, answer: Remembered) -> None:
-    session, counts, body = turn.session, turn.counts, save.body
+def _record_save(turn: TurnState, attempt: DraftAttempt, body: Turn, answer: Remembered) -> None:
+    session, counts = turn.session, turn.counts
     if not turn.is_saved:
         turn.is_saved = True
         counts.turns_saved += 1
         session.turns_saved += 1
         _forget_postponed(turn)
         turn.notes.clear()
-    save.attempt.is_saved = True
-    save.attempt.event_id = turn.event_id = answer.event_id
+    attempt.is_saved = True
+    attempt.event_id = turn.event_id = answer.event_id
     session.l1_due = answer.l1_due
     if body.l1_summary is not None:
         session.characters_since_l1 = 0
@@ -281,12 +277,12 @@ def _record_save(turn: TurnState, save: _Save, answer: Remembered) -> None:
         turn.report(f"The cube was not made: {answer.cube}")
 
 
-def _report_unsaved(turn: TurnState, save: _Save) -> None:
+def _report_unsaved(turn: TurnState, body: Turn, key: str) -> None:
     error = turn.failures[-1]
     turn.remarks.append(f"The turn was not remembered: {error}")
     if isinstance(error, TRANSIENT):
         turn.notes[:] = [NOTE_SAVED_LATER]
-        postpone(turn, save.body, save.key)
+        postpone(turn, body, key)
     else:
         turn.notes[:] = [NOTE_NOT_SAVED]
 
@@ -314,10 +310,9 @@ def _forget_postponed(turn: TurnState) -> None:
 # --- State machine of one turn, without I/O --------------------------------------------------
 # search → draft → remember → second look (→ draft, remember, second look) → votes → reply
 #
-# `start` returns the first step of a turn. `advance` takes a pending step and its answer and
-# returns the next step or, at the end, the reply. In between, each function handles one answer: it
-# updates the TurnState and chooses what comes next. `docs/guides/runtime.md` describes every case;
-# the protocol is `docs/reference/specification.md#turn-order`.
+# `run` yields the steps of a turn, receives their answers, and returns the reply.
+# `docs/guides/runtime.md` describes every case; the protocol is
+# `docs/reference/specification.md#turn-order`.
 
 # Length of an L1 as a share of the text it summarizes
 # (docs/reference/specification.md#l1-ratio).
@@ -344,50 +339,51 @@ _WORD = re.compile(r"(?<!\w)\w*\d\w*|[^\W\d_]{4,}")
 _WIDE_PAIR = re.compile("(?=([\u2e80-\ud7ff]{2}))")  # for scripts without spaces
 
 
-def start(turn: TurnState) -> Progress:
-    """Begin a turn: search memory with the seal of the previous turn."""
+def run(turn: TurnState) -> Steps[TurnReply]:
+    """Run a turn; search memory with the seal of the previous one."""
     turn.counts.turns += 1
     query = turn.options.query(turn.message, turn.session.last_seal)
-    return call(turn, "search", query, _after_search)
-
-
-def advance(turn: TurnState, pending: PendingStep, answer: Any) -> Progress:
-    """Continue a turn with the answer to its pending step."""
-    if isinstance(pending.step, ServiceCall) and isinstance(answer, CallFailed):
-        turn.counts.failures[_error_code(answer.error)] += 1
-        turn.failures.append(answer.error)
-        answer = None
-    return pending.resume(turn, answer)
-
-
-def _error_code(error: ClientError) -> str:
-    if isinstance(error, ServiceError):
-        return error.error
-    if isinstance(error, UnreachableError):
-        return "unreachable"
-    return "wrong_answer" if isinstance(error, InvalidResponseError) else "unknown"
+    answer = yield from call(turn, "search", query)
+    turn.session.last_seal = None  # a seal is sent once, even if the turn fails
+    if answer is not None:
+        _take_search(turn, answer)
+        yield from save_late(turn)
+        yield from _load_start(turn)
+    elif turn.options.without_memory == "stop":
+        return _stopped(turn)
+    _open_messages(turn)
+    yield from _draft(turn)
+    while turn.attempts[-1].has_problems and len(turn.attempts) <= turn.options.redrafts_max:
+        _request_revision(turn)
+        yield from _draft(turn)
+    best = turn.best
+    if turn.recalled is None:
+        _end_without_memory(turn)
+        return _reply(turn)
+    # Memory holds what the user sees.
+    if not best.lines.answer or (best.is_saved and best.event_id != turn.event_id):
+        yield from remember(turn, best)
+    yield from _vote(turn)
+    yield from _close_ratings(turn)
+    yield from _finish_l2(turn)
+    return _reply(turn)
 
 
 # Search, and what is due before the first draft
 
 
-def _after_search(turn: TurnState, answer: MemoryAnswer | None) -> Progress:
-    session = turn.session
-    session.last_seal = None  # a seal is sent once, even if the turn fails
-    if answer is None:
-        return _stopped(turn) if turn.options.without_memory == "stop" else _first_draft(turn)
+def _take_search(turn: TurnState, answer: MemoryAnswer) -> None:
     turn.recalled = answer
     turn.counts.searches += 1
     if answer.duty_error:
         turn.remarks.append(f"The service says: {answer.duty_error}")
     # An agent that resumes a session after a restart learns from the reminders what is due.
     reminders = answer.reminders or []
-    session.l1_due |= any("L1 is due" in reminder for reminder in reminders)
+    turn.session.l1_due |= any("L1 is due" in reminder for reminder in reminders)
     if (source := answer.l2_source) is not None:
         texts = (source.map_text, *(l1.text for l1 in source.summaries))
         turn.l2_source = "\n\n".join(text for text in texts if text)
         turn.counts.summaries_due += 1
-    return save_late(turn, _load_start)
 
 
 def _stopped(turn: TurnState) -> TurnReply:
@@ -401,10 +397,10 @@ def _stopped(turn: TurnState) -> TurnReply:
     )
 
 
-def _load_start(turn: TurnState) -> Progress:
+def _load_start(turn: TurnState) -> Steps[None]:
     """Fetch the start pack in the first turn of a session."""
     if turn.session.start_facts is not None:
-        return _first_draft(turn)
+        return
     options = turn.options
     query = StartQuery(
         session_id=options.session_id,
@@ -412,19 +408,16 @@ def _load_start(turn: TurnState) -> Progress:
         project=options.project,
         format="json",
     )
-    return call(turn, "start pack", query, _after_start_pack)
-
-
-def _after_start_pack(turn: TurnState, pack: StartPack | None) -> Progress:
+    pack: StartPack | None = yield from call(turn, "start pack", query)
     if pack is not None and pack.parts is not None:
         turn.session.start_facts = [*pack.parts.instructions, *pack.parts.facts]
-    return _first_draft(turn)
 
 
 # Drafts
 
 
-def _first_draft(turn: TurnState) -> Progress:
+def _open_messages(turn: TurnState) -> None:
+    """Write the prompt of the first draft."""
     options = turn.options
     system = system_message(options.instructions, options.name, full=options.full_protocol)
     facts = fitting_facts(turn.session.start_facts or [], options.memory_tokens_max)
@@ -432,7 +425,6 @@ def _first_draft(turn: TurnState) -> Progress:
     turn.messages = [system, *turn.session.history, opening]
     turn.counts.tokens_in += tokens(system["content"] + opening["content"])
     turn.counts.tokens_in -= tokens(options.instructions + turn.message)
-    return _request_draft(turn)
 
 
 def _requirements(turn: TurnState) -> TurnRequirements | None:
@@ -456,12 +448,9 @@ def _requirements(turn: TurnState) -> TurnRequirements | None:
     )
 
 
-def _request_draft(turn: TurnState) -> Progress:
-    return PendingStep(DraftRequest(list(turn.messages)), _after_draft)
-
-
-def _after_draft(turn: TurnState, text: Any) -> Progress:
-    """Parse a draft and save it, if it has an answer."""
+def _draft(turn: TurnState) -> Steps[None]:
+    """Request a draft, parse it, save it if it has an answer, and check it."""
+    text = yield DraftRequest(list(turn.messages))
     if isinstance(text, Draft):
         turn.tool_results += text.tool_results
         text = text.text
@@ -483,8 +472,16 @@ def _after_draft(turn: TurnState, text: Any) -> Progress:
     turn.rates.update((rate.cube_id, rate) for rate in lines.rates)
     _note_unreasoned(turn, lines)
     if recalled is not None and lines.answer:
-        return remember(turn, attempt, _look)
-    return _judge(turn)
+        yield from remember(turn, attempt)
+        if attempt.is_saved:
+            yield from _look(turn, attempt)
+    sections = lines.sections
+    if (
+        turn.options.full_protocol
+        and sections
+        and not _refers_to(sections.get("SECOND LOOK", ""), sections.get("DRAFT", ""))
+    ):
+        attempt.failed_checks.append(CHECK_THE_DRAFT)
 
 
 def _note_unreasoned(turn: TurnState, lines: Lines) -> None:
@@ -529,53 +526,40 @@ def _count_draft(turn: TurnState, attempt: DraftAttempt) -> None:
 # Second look, and the decision on a draft
 
 
-def _look(turn: TurnState) -> Progress:
-    """Request a second look at the latest draft, if it is saved."""
-    attempt = turn.attempts[-1]
-    if not attempt.is_saved:
-        return _judge(turn)
+def _look(turn: TurnState, attempt: DraftAttempt) -> Steps[None]:
+    """Take a second look at a saved draft that claims something from memory."""
+    counts, answer = turn.counts, attempt.lines.answer
     if not turn.session.has_second_look:
-        turn.counts.looks_missing += 1
-        return _judge(turn)
-    if not _is_look_needed(turn):
-        turn.counts.looks_not_needed += 1
-        return _judge(turn)
-    answer = attempt.lines.answer
+        counts.looks_missing += 1
+        return
+    if turn.options.second_look != "always" and not _memory_claims(turn).need_second_look:
+        counts.looks_not_needed += 1
+        return
     citation = _REF.search(answer)
     span = turn.recalled.total_hits if turn.recalled else 0
     look = SecondLook(draft=answer, event_id=citation[1] if citation else "", span=span)
-    return call(turn, "second look", look, _after_look)
-
-
-def _is_look_needed(turn: TurnState) -> bool:
-    """Return True if the latest draft claims something from memory, or all drafts are checked."""
-    return turn.options.second_look == "always" or _memory_claims(turn).need_second_look
+    result: SecondLooked | None = yield from call(turn, "second look", look)
+    if result is None:
+        counts.looks_missing += 1
+        if isinstance(turn.failures[-1], NotFoundError | MethodNotAllowedError):
+            turn.failures.pop()
+            turn.session.has_second_look = False
+        else:
+            turn.remarks.append(f"There was no second look: {turn.failures[-1]}")
+        return
+    if result.status != "pass":
+        attempt.failed_checks = _failed_checks(turn, result)
+    attempt.passed = not attempt.failed_checks
+    if attempt.passed:
+        counts.looks_passed += 1
+    else:
+        counts.looks_failed += 1
 
 
 def _memory_claims(turn: TurnState) -> MemoryClaims:
     items = recalled_items(turn.recalled) if turn.recalled else []
     texts = turn_texts(items, turn.message, reversed(turn.tool_results))
     return MemoryClaims(turn.attempts[-1].lines.answer, texts)
-
-
-def _after_look(turn: TurnState, result: SecondLooked | None) -> Progress:
-    attempt = turn.attempts[-1]
-    if result is None:
-        turn.counts.looks_missing += 1
-        if isinstance(turn.failures[-1], NotFoundError | MethodNotAllowedError):
-            turn.failures.pop()
-            turn.session.has_second_look = False
-        else:
-            turn.remarks.append(f"There was no second look: {turn.failures[-1]}")
-        return _judge(turn)
-    if result.status != "pass":
-        attempt.failed_checks = _failed_checks(turn, result)
-    attempt.passed = not attempt.failed_checks
-    if attempt.passed:
-        turn.counts.looks_passed += 1
-    else:
-        turn.counts.looks_failed += 1
-    return _judge(turn)
 
 
 def _failed_checks(turn: TurnState, result: SecondLooked) -> list[str]:
@@ -592,25 +576,15 @@ def _failed_checks(turn: TurnState, result: SecondLooked) -> list[str]:
     ]
 
 
-def _judge(turn: TurnState) -> Progress:
-    """Accept the latest draft, request another one, or stop at the limit."""
+def _request_revision(turn: TurnState) -> None:
+    """Ask for another draft, which corrects the latest one."""
     attempt = turn.attempts[-1]
-    sections = attempt.lines.sections
-    if (
-        turn.options.full_protocol
-        and sections
-        and not _refers_to(sections.get("SECOND LOOK", ""), sections.get("DRAFT", ""))
-    ):
-        attempt.failed_checks.append(CHECK_THE_DRAFT)
-    if not attempt.has_problems or len(turn.attempts) > turn.options.redrafts_max:
-        return _settle(turn)
     turn.counts.redrafts += 1
     turn.messages += [
         {"role": "assistant", "content": attempt.text},
         revision_message(attempt.failed_checks, attempt.faults),
     ]
     turn.counts.tokens_in += tokens("".join(message["content"] for message in turn.messages))
-    return _request_draft(turn)
 
 
 def _refers_to(look: str, draft: str) -> bool:
@@ -619,18 +593,8 @@ def _refers_to(look: str, draft: str) -> bool:
     return any(word in look for word in (*_WORD.findall(draft), *_WIDE_PAIR.findall(draft)))
 
 
-def _settle(turn: TurnState) -> Progress:
-    """Choose the best draft and make sure that memory holds what the user sees."""
-    best = turn.best
-    if turn.recalled is None:
-        return _end_without_memory(turn)
-    if not best.lines.answer or (best.is_saved and best.event_id != turn.event_id):
-        return remember(turn, best, _begin_rating)
-    return _begin_rating(turn)
-
-
-def _end_without_memory(turn: TurnState) -> Progress:
-    """End a turn whose search failed: the service is not called again."""
+def _end_without_memory(turn: TurnState) -> None:
+    """Note that the search failed, so that the service was not called again."""
     error = turn.failures[0]
     turn.remarks.append(f"Memory was not searched: {error}")
     if isinstance(error, TRANSIENT):
@@ -638,38 +602,26 @@ def _end_without_memory(turn: TurnState) -> Progress:
         postpone(turn, remember_body(turn, turn.best.lines), turn.session.new_key())
     else:
         turn.notes.append(NOTE_NO_MEMORY)
-    return _reply(turn)
 
 
 # Ratings, the map, and the reply
 
 
-def _begin_rating(turn: TurnState) -> Progress:
+def _vote(turn: TurnState) -> Steps[None]:
+    """Send the ratings of cubes that are votes."""
     new_cubes = turn.new_cube_ids
     turn.counts.cubes_to_rate += len(new_cubes)
     turn.counts.cubes_rated += sum(cube_id in turn.rates for cube_id in new_cubes)
-    turn.votes_to_send = [rate for rate in turn.rates.values() if rate.vote]
-    return _vote(turn)
+    for rate in [one for one in turn.rates.values() if one.vote]:
+        reason = cut(turn, "reason of a vote", rate.reason, limits.REASON_CHARACTERS_MAX) or None
+        vote = CubeVote(
+            cube_id=rate.cube_id, user_id=turn.options.user_id, vote=rate.vote, reason=reason
+        )
+        if (yield from call(turn, "vote", vote)) is None:
+            turn.remarks.append(f"A vote was not counted: {turn.failures[-1]}")
 
 
-def _vote(turn: TurnState) -> Progress:
-    if not turn.votes_to_send:
-        return _close_ratings(turn)
-    rate = turn.votes_to_send.pop(0)
-    reason = cut(turn, "reason of a vote", rate.reason, limits.REASON_CHARACTERS_MAX) or None
-    vote = CubeVote(
-        cube_id=rate.cube_id, user_id=turn.options.user_id, vote=rate.vote, reason=reason
-    )
-    return call(turn, "vote", vote, _after_vote)
-
-
-def _after_vote(turn: TurnState, answer: Any) -> Progress:
-    if answer is None:
-        turn.remarks.append(f"A vote was not counted: {turn.failures[-1]}")
-    return _vote(turn)
-
-
-def _close_ratings(turn: TurnState) -> Progress:
+def _close_ratings(turn: TurnState) -> Steps[None]:
     """Close the duty of all new cubes that were rated 0 or not at all."""
     cube_ids = [
         cube_id
@@ -677,7 +629,7 @@ def _close_ratings(turn: TurnState) -> Progress:
         if cube_id not in turn.rates or not turn.rates[cube_id].vote
     ]
     if not cube_ids:
-        return _finish_l2(turn)
+        return
     reasons = (
         turn.rates[cube_id].reason or "not relevant" if cube_id in turn.rates else NO_REASON
         for cube_id in cube_ids
@@ -691,28 +643,17 @@ def _close_ratings(turn: TurnState) -> Progress:
         duty="vote_nothing",
         duty_reason=shorten(text, limits.DUTY_REASON_CHARACTERS_MAX),
     )
-    resume = partial(_after_duty, len(cube_ids))
-    return call(turn, "duty", duty, resume, turn.session.new_key())
-
-
-def _after_duty(cubes: int, turn: TurnState, answer: Remembered | None) -> Progress:
-    if answer is None:
+    if (yield from call(turn, "duty", duty, turn.session.new_key())) is None:
         turn.remarks.append(f"A duty was not closed: {turn.failures[-1]}")
     else:
-        turn.counts.cubes_closed += cubes
-    return _finish_l2(turn)
+        turn.counts.cubes_closed += len(cube_ids)
 
 
-def _finish_l2(turn: TurnState) -> Progress:
+def _finish_l2(turn: TurnState) -> Steps[None]:
     """Let the service rebuild the map if an L2 is due and the agent wrote none."""
-    if turn.l2_source is None or "L2" in turn.sent_parts:
-        return _reply(turn)
-    request = MapRequest(user_id=turn.options.user_id)
-    return call(turn, "map", request, _after_map, turn.session.new_key())
-
-
-def _after_map(turn: TurnState, _answer: Any) -> Progress:
-    return _reply(turn)
+    if turn.l2_source is not None and "L2" not in turn.sent_parts:
+        request = MapRequest(user_id=turn.options.user_id)
+        yield from call(turn, "map", request, turn.session.new_key())
 
 
 def _reply(turn: TurnState) -> TurnReply:
@@ -800,9 +741,4 @@ class Conversation:
         if pasted_keys(message):
             self.counts.keys_caught += 1
             return TurnReply(answer=KEY_WARNING)
-        turn = TurnState(self.state, readable(message))
-        progress = start(turn)
-        while not isinstance(progress, TurnReply):
-            answer = yield progress.step
-            progress = advance(turn, progress, answer)
-        return progress
+        return (yield from run(TurnState(self.state, readable(message))))

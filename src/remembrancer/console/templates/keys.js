@@ -6,7 +6,6 @@ const here = () => rows().findIndex((row) => row.contains(document.activeElement
 
 for (const field of document.querySelectorAll("[data-acts]")) {
   field.addEventListener("change", () => field.form.requestSubmit());
-  field.form.querySelector("[data-acted]").hidden = field.tagName === "SELECT";
 }
 
 function step(by) {

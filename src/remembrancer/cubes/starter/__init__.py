@@ -10,6 +10,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from ...protocol.line import CubeKind
 
@@ -30,41 +31,23 @@ class StarterLesson:
     topic: str
     essence: str
     rules: str  # a Markdown list
-    evidence: str
     fails: str
     error: str
     passes: str
+    evidence: str = EVIDENCE
 
 
-def load_starter() -> list[StarterLesson]:
+@cache
+def load_starter() -> tuple[StarterLesson, ...]:
     """Return the lessons of the service, sorted by name.
 
     The files are read once per process.
     """
-    return list(_read_lessons())
+    files = (file for file in resources.files(__package__).iterdir() if file.name.endswith(_SUFFIX))
+    texts = {file.name.removesuffix(_SUFFIX): file.read_text("utf-8") for file in files}
+    return tuple(_lesson(name, text) for name, text in sorted(texts.items()))
 
 
-@cache
-def _read_lessons() -> tuple[StarterLesson, ...]:
-    files = sorted(
-        (file for file in resources.files(__package__).iterdir() if file.name.endswith(_SUFFIX)),
-        key=lambda file: file.name,
-    )
-    return tuple(
-        _parse_lesson(file.name.removesuffix(_SUFFIX), file.read_text("utf-8")) for file in files
-    )
-
-
-def _parse_lesson(name: str, text: str) -> StarterLesson:
-    values = {key: value.strip() for key, value in tomllib.loads(text).items()}
-    return StarterLesson(
-        name=name,
-        kind=values["kind"],
-        topic=values["topic"],
-        essence=values["essence"],
-        rules=values["rules"],
-        evidence=EVIDENCE,
-        fails=values["fails"],
-        error=values["error"],
-        passes=values["passes"],
-    )
+def _lesson(name: str, text: str) -> StarterLesson:
+    values: dict[str, Any] = {key: value.strip() for key, value in tomllib.loads(text).items()}
+    return StarterLesson(name=name, **values)

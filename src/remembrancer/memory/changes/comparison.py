@@ -107,12 +107,12 @@ def change_keys(statement: str) -> frozenset[str]:
 
 
 def state_keys(message: str) -> frozenset[str]:
-    """Return the keys of the sentences of a message that state a value, at most 12.
+    """Return the keys of the attributes that a message gives a value, at most 12.
 
     A change of a value that is certain shares one of them. Longer texts than statements, such as
-    turns, say many things; sentences without a relation give no key, and orders to write
-    something give none at all, and neither do those that no statement can change: questions,
-    guesses and what was true once.
+    turns, say many things: words of values are no keys, as they are of statements (they linked
+    nothing more), sentences without a relation give none, orders to write something neither, and
+    neither do those that no statement can change: questions, guesses and what was true once.
     """
     if orders_text(message):
         return frozenset()
@@ -121,7 +121,7 @@ def state_keys(message: str) -> frozenset[str]:
         for reading in readings(message)
         if reading.relation is not None and _can_change(reading)
     ]
-    return frozenset([key for keys in parts for key in keys][: 2 * KEYS_MAX])
+    return frozenset([key for keys in parts for key in keys if "|" in key][: 2 * KEYS_MAX])
 
 
 def _can_change(reading: Reading) -> bool:

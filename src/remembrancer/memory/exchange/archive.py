@@ -19,6 +19,7 @@ from typing import IO, Self
 
 from pydantic import BaseModel, ValidationError
 
+from ...protocol.message import first_fault
 from ...store.durable import flush_path, private
 from .importer import ImportRefused
 from .records import BLOBS, FORMAT, MANIFEST, MEMBERS, VERSION, Manifest, MemberEntry
@@ -243,7 +244,7 @@ class Archive:
         try:
             manifest = Manifest.model_validate_json(text)
         except ValidationError as error:
-            raise self.refused(f"{MANIFEST}: {describe_error(error)}") from error
+            raise self.refused(f"{MANIFEST}: {first_fault(error)}") from error
         present = {name for name in self._zip.namelist() if name in MEMBERS}
         if manifest.members.keys() != MEMBERS.keys():
             raise self.refused(f"{MANIFEST}: it must list {', '.join(MEMBERS)}")
@@ -255,10 +256,3 @@ class Archive:
                 f"{BLOBS}: {len(self.blobs):,} members; the manifest says {manifest.blobs:,}"
             )
         return manifest
-
-
-def describe_error(error: ValidationError) -> str:
-    """Return the first error of a record, after the name of its field."""
-    details = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    location = ".".join(str(step) for step in details["loc"])
-    return f"{location}: {details['msg']}" if location else str(details["msg"])

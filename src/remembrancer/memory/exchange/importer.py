@@ -2,7 +2,7 @@
 
 Every imported record has an origin, and an origin that a space already holds is skipped. An
 interrupted import can therefore be run again, and running one twice changes nothing. An id of our
-own JSON lines may be that of several turns (`ShapeTurn.has_given_id`): one with another session or
+own JSON lines may be that of several turns (`ImportTurn.is_unique`): one with another session or
 text than the stored turn has a second origin, made of the id and its content.
 """
 
@@ -17,11 +17,11 @@ from pathlib import Path
 from ...accounts import require_write, space_user_id
 from ...accounts.usage import count_at_once
 from ...context import Caller, Context
-from ...protocol.imports import RecordImport, RecordsImported
+from ...protocol.imports import ImportFact, ImportTurn, RecordImport, RecordsImported
 from ...protocol.sources import TurnSource
 from ...protocol.trust import TextSource
+from ...screening import find_secrets, mask_secrets
 from ...search import EntryMaker, EventText, IndexEntry
-from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
 from ...store import Transaction
 from ..facts.life import SQL as FACTS
@@ -30,8 +30,8 @@ from ..intake import Intake
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
 from ..write.turns import ReadTurn, add_turn, begin_turn, new_turn, read_turn, with_spoken
-from .shapes import ImportRefused, LeftOutRecord, Shape, ShapeFact, ShapeTurn, Source
-from .shapes.records import digest, fact_record, turn_record
+from .shapes import ImportRefused, LeftOutRecord, Shape, Source
+from .shapes.records import digest
 from .survey import Survey, imported_records, open_import, survey
 
 __all__ = [
@@ -159,9 +159,9 @@ def _imported(
 ) -> Iterator[Imported]:
     now_ms = context.clock()
     for record in imported_records(source, shape, skip_invalid=skip_invalid):
-        if isinstance(record, ShapeTurn):
+        if isinstance(record, ImportTurn):
             yield _imported_turn(record, space(record.user_id), now_ms, context.settings)
-        elif isinstance(record, ShapeFact):
+        elif isinstance(record, ImportFact):
             yield _imported_fact(record, space(record.user_id), now_ms, context.settings)
         elif not isinstance(record, LeftOutRecord) and not skip_invalid:
             raise ImportRefused(str(record))
@@ -209,14 +209,12 @@ def import_records(context: Context, caller: Caller, records: RecordImport) -> R
     """
     now_ms, settings = context.clock(), context.settings
     imported: list[Imported] = []
-    for number, turn in enumerate(records.turns):
-        record = turn_record(turn, f"turns/{number}")
-        space = space_user_id(caller, record.user_id)
-        imported.append(_imported_turn(record, space, now_ms, settings))
-    for number, fact in enumerate(records.facts):
-        statement = fact_record(fact, f"facts/{number}")
-        space = space_user_id(caller, statement.user_id)
-        imported.append(_imported_fact(statement, space, now_ms, settings))
+    for turn in records.turns:
+        space = space_user_id(caller, turn.user_id)
+        imported.append(_imported_turn(turn, space, now_ms, settings))
+    for fact in records.facts:
+        space = space_user_id(caller, fact.user_id)
+        imported.append(_imported_fact(fact, space, now_ms, settings))
     result = store(context, caller, imported)
     return RecordsImported(
         saved=True, stored=result.stored, facts=result.facts, present=result.duplicates
@@ -415,7 +413,7 @@ def _write_fact(
 
 
 def _imported_turn(
-    record: ShapeTurn, user_id: str, now_ms: int, settings: Settings
+    record: ImportTurn, user_id: str, now_ms: int, settings: Settings
 ) -> ImportedTurn:
     intake = Intake(settings=settings)
     text = EventText(
@@ -425,29 +423,36 @@ def _imported_turn(
         occurred_ms=milliseconds(record.occurred_at, now_ms),
     )
     metadata = intake.take_metadata(record.metadata)
+    origin = _origin(record)
     return ImportedTurn(
-        origin=record.origin,
+        origin=origin,
         user_id=user_id,
         session_id=record.session_id,
         text=with_spoken(text),
         occurred_offset=offset_minutes(record.occurred_at),
         flags=intake.flags,
-        source=record.source,
+        source=record.source or "import",
         metadata=metadata,
-        second_origin=digest(record.origin, record.session_id, record.query, record.response)
-        if record.has_given_id
+        second_origin=digest(origin, record.session_id, record.query, record.response)
+        if record.id and not record.is_unique
         else None,
     )
 
 
+def _origin(turn: ImportTurn) -> str:
+    """Return the id of a turn, or one made of its content."""
+    at = "" if turn.occurred_at is None else str(round(turn.occurred_at.timestamp() * 1000))
+    return turn.id or digest(turn.session_id, turn.query, turn.response, turn.topic or "", at)
+
+
 def _imported_fact(
-    record: ShapeFact, user_id: str, now_ms: int, settings: Settings
+    record: ImportFact, user_id: str, now_ms: int, settings: Settings
 ) -> ImportedFact:
     intake = Intake(settings=settings)
     ends = None if record.valid_to is None else milliseconds(record.valid_to, now_ms)
     starts = milliseconds(record.valid_from, now_ms)
     return ImportedFact(
-        origin=f"fact:{record.origin}",
+        origin=f"fact:{record.id or digest(record.text)}",
         user_id=user_id,
         text=intake.screen(record.text),
         valid_from_ms=starts if ends is None or starts < ends else ends - 1,

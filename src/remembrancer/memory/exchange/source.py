@@ -9,10 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ...protocol.message import first_fault
 from ...settings import Settings
 from ..intake import Intake
 from ..spaces import read_metadata
-from .archive import Archive, describe_error
+from .archive import Archive
 from .importer import ImportRefused
 from .records import MEMBERS, EventRecord, FactRecord, MemoryFileRecord, Record
 
@@ -43,7 +44,7 @@ class ExportSource:
             try:
                 record = model.model_validate_json(text)
             except ValidationError as error:
-                raise self.refused(name, line, describe_error(error)) from error
+                raise self.refused(name, line, first_fault(error)) from error
             self._check_user(name, line, getattr(record, "user_id", None))
             yield Numbered(line, self._to_store(record))
 

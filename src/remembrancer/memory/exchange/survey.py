@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...protocol.imports import ImportFact, ImportTurn
 from .shapes import (
     ImportRefused,
     InvalidRecord,
     LeftOutRecord,
     Record,
     Shape,
-    ShapeFact,
-    ShapeTurn,
     Source,
-    checked,
     detect,
     records,
     shape_named,
@@ -40,7 +38,7 @@ class Survey:
     sessions: set[int] = field(default_factory=set)  # hashes of user and session
     left_out: Counter[str] = field(default_factory=Counter)  # by reason
     errors: list[InvalidRecord] = field(default_factory=list)
-    first: list[ShapeTurn | ShapeFact] = field(default_factory=list)
+    first: list[ImportTurn | ImportFact] = field(default_factory=list)
 
     def count(self, record: Record, user_id: str | None) -> None:
         """Count one record. `user_id` is the user it would be stored for."""
@@ -55,7 +53,7 @@ class Survey:
         self.users[user_id] = None
         if len(self.first) < FIRST_RECORDS:
             self.first.append(record)
-        if isinstance(record, ShapeTurn):
+        if isinstance(record, ImportTurn):
             self.turns += 1
             self.sessions.add(hash((user_id, record.session_id)))
         else:
@@ -70,13 +68,13 @@ def open_import(path: Path, shape: str | None = None) -> tuple[Source, Shape]:
 
 
 def imported_records(source: Source, shape: Shape, *, skip_invalid: bool) -> Iterator[Record]:
-    """Yield the checked records of a source.
+    """Yield the records of a source.
 
     Raises ImportRefused where the source cannot be read on; with `skip_invalid` that is one more
     invalid record, the last one.
     """
     try:
-        yield from checked(records(source, shape))
+        yield from records(source, shape)
     except ImportRefused as error:
         if not skip_invalid:
             raise
@@ -101,7 +99,7 @@ def survey(
     for record in imported_records(source, shape, skip_invalid=skip_invalid):
         if isinstance(record, InvalidRecord) and not skip_invalid:
             raise ImportRefused(str(record))
-        own = record.user_id if isinstance(record, ShapeTurn | ShapeFact) else None
+        own = record.user_id if isinstance(record, ImportTurn | ImportFact) else None
         summary.count(record, space(own))
         progress(summary, source)
     return summary

@@ -22,8 +22,8 @@ from ...protocol.files import (
     memory_path,
 )
 from ...protocol.text import rfc3339
+from ...screening import instruction_like
 from ...search.index.entries import INSTRUCTION_LIKE
-from ...search.text.screening import instruction_like
 from ...store import Row, Transaction, load_queries
 from ..intake import Intake
 from ..spaces import SQL as SPACES

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ...accounts import session_user_id, space_user_id
 from ...accounts.teams import authors_of_events
@@ -496,26 +497,34 @@ def user_counts(context: Context, caller: Caller, user_id: str) -> UserCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnPlaces:
-    """Projects of a user's turns, and sources of the latest PLACED_TURNS_MAX, with counts."""
+    """Projects of a user's turns, and topics and sources of the latest PLACED_TURNS_MAX.
+
+    Each with its number of turns, the topic of most turns first.
+    """
 
     projects: dict[str, int]
+    topics: dict[str, int]
     sources: dict[str, int]
 
 
 def turn_places(context: Context, caller: Caller, user_id: str) -> TurnPlaces:
-    """Count a user's turns by project and by the source of the message.
+    """Count a user's turns by project, by topic and by the source of the message.
 
     Raises PinnedToOtherUser, StoreUnavailable.
     """
 
-    def read(tx: Transaction, space: Row) -> list[Row]:
-        most = {"space_id": space.id, "most": PLACED_TURNS_MAX}
-        return [*tx.all(SQL.projects_of, **most), *tx.all(SQL.sources_of, **most)]
+    def read(sql: str, tx: Transaction, space: Row) -> list[Row]:
+        return tx.all(sql, space_id=space.id, most=PLACED_TURNS_MAX)
 
-    rows = space_rows(context, caller, user_id, read)
+    topics, sources = Counter[str](), Counter[int]()
+    for row in space_rows(context, caller, user_id, partial(read, SQL.labels_of)):
+        sources[row.source] += row.n
+        topics[row.topic or ""] += row.n
+    projects = space_rows(context, caller, user_id, partial(read, SQL.projects_of))
     return TurnPlaces(
-        projects={row.place[1:]: row.n for row in rows if isinstance(row.place, str)},
-        sources={SOURCES[row.place]: row.n for row in rows if isinstance(row.place, int)},
+        projects={row.place[1:]: row.n for row in projects},
+        topics={topic: n for topic, n in topics.most_common() if topic},
+        sources={SOURCES[source]: sources[source] for source in sorted(sources)},
     )
 
 

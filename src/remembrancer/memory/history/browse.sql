@@ -23,12 +23,12 @@ select value as place, count(*) as n from metadata_values
 where account_id = :account_id and space_id = :space_id and kind = 0 and key = 'project' and value like 's%'
 group by value order by n desc, value limit :most;
 
--- sources_of: The sources of the messages of a space, of the latest turns only
-select place, count(*) as n from (
-    select query_source as place from events where account_id = :account_id and id >> 32 = :space_id
+-- labels_of: The sources of the messages and the topics of a space, of the latest turns only
+select source, topic, count(*) as n from (
+    select query_source as source, topic from events where account_id = :account_id and id >> 32 = :space_id
         and id >= (cast(:space_id as bigint) << 32) and id < ((cast(:space_id as bigint) + 1) << 32)  -- row-level security hides the first condition from PostgreSQL's planner
     order by occurred_ms desc, id desc limit :most
-) as latest group by place order by place;
+) as latest group by source, topic order by n desc, source, topic;
 
 -- summaries_below: The L1s of a space below an id, newest first
 select summaries.id, summaries.l1_id, sessions.session_id, summaries.text, summaries.created_ms

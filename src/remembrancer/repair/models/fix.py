@@ -262,32 +262,15 @@ def _evaluate(
     if outcome_of(new_run)[0] != "ok":
         job.record(purpose, proposal, run=new_run)
         return None
-    candidate = _Candidate(code=proposal.code, run=new_run, report=report)
-    optimized, guard = _prove(job, code, run, candidate, purpose)
-    lacks_measurement = purpose == "optimize" and optimized is None and not guard
-    if job.stop_reason and lacks_measurement:
-        return None
+    guard: Guard | None = "unequal" if not is_same(run, new_run) else None
+    guard = guard or ("hard_codes" if prints_constant(new_run, report.constants) else None)
+    optimized = None
+    if purpose == "optimize" and not guard:
+        optimized, guard = measure(job, code, proposal.code, run)
+        if job.stop_reason and optimized is None and not guard:
+            return None
     job.record(purpose, proposal, run=new_run, guard=guard)
     return None if guard else ImproveResult(code=proposal.code, run=new_run, optimized=optimized)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Candidate:
-    """A program that passed the guards so far, and its successful run."""
-
-    code: str
-    run: SandboxRun
-    report: GuardReport
-
-
-def _prove(
-    job: RepairJob, code: str, run: SandboxRun, candidate: _Candidate, purpose: str
-) -> tuple[Optimized | None, Guard | None]:
-    if not is_same(run, candidate.run):
-        return None, "unequal"
-    if prints_constant(candidate.run, candidate.report.constants):
-        return None, "hard_codes"
-    return measure(job, code, candidate.code, run) if purpose == "optimize" else (None, None)
 
 
 # --- Comparison of a changed program with the original --------------------------------------------

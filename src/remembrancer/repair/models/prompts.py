@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...models import ModelMessage
 from ...protocol.execution import Guard
-from ...search.text.screening import find_secrets
+from ...screening import find_secrets
 
 TRACEBACK_CHARACTERS_MAX = 2_000  # its end, which names the error
 _ENVIRONMENT = (

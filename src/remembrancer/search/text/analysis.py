@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple
 from zlib import crc32
 
+from ...screening import instruction_like
 from .languages import BY_CODE, FALLBACK, LANGUAGES, MONTH_WORDS, Language, detect, normalize, stem
 from .machine_text import Segment, disclaims, segments
-from .screening import instruction_like
 
 # --- Scripts without spaces between words: indexed as pairs of characters, queries cut into words
 # A query is cut at its function words (the stop words of the language). The pieces between them are

@@ -10,9 +10,6 @@ from .records import (
     InvalidRecord,
     LeftOutRecord,
     Record,
-    ShapeFact,
-    ShapeTurn,
-    checked,
     one_line,
 )
 from .table import (

@@ -39,7 +39,6 @@ from .records import (
     readable_topic,
     text_of,
     time_of,
-    turn_record,
     turns,
 )
 
@@ -561,8 +560,6 @@ def read_events(document: SourceDocument) -> Iterator[Record]:
         for number, raw in raw_lines(stream, document.place):
             place = f"{document.place}, line {number}"
             try:
-                line = ImportTurn.model_validate_json(raw)
+                yield ImportTurn.model_validate_json(raw)
             except ValidationError as error:
                 yield InvalidRecord(place=place, detail=describe(error))
-                continue
-            yield turn_record(line, place)

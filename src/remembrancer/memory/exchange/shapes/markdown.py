@@ -18,13 +18,12 @@ from .records import (
     InvalidRecord,
     LeftOutRecord,
     Record,
-    ShapeFact,
-    ShapeTurn,
     digest,
     readable_id,
     readable_topic,
     statement,
     time_of,
+    turn_record,
 )
 
 NOTE_BYTES_MAX = 16 << 20  # of one file
@@ -85,14 +84,12 @@ def read_basic_memory(document: SourceDocument) -> Iterator[Record]:
             prose.append(line)
         else:
             yield statement(
-                ShapeFact(
-                    place=f"{document.place}, line {number} of the text",
-                    text=text,
-                    origin=digest("basic-memory", document.name, text),
-                    valid_from=at,
-                ),
+                f"{document.place}, line {number} of the text",
+                text,
                 session_id=document.name,
                 topic=note.title,
+                id=digest("basic-memory", document.name, text),
+                valid_from=at,
             )
     if any(line.strip() and not _HEADING.match(line) for line in prose):
         yield from _turns(note, document, "basic-memory", "\n".join(prose))
@@ -164,11 +161,11 @@ def _turns(note: Note, document: SourceDocument, shape: str, text: str) -> Itera
         yield invalid
         return
     for line, part in _parts(text):
-        yield ShapeTurn(
-            place=f"{document.place}, line {line} of the text",
+        yield turn_record(
+            f"{document.place}, line {line} of the text",
             query="",
             response=part,
-            origin=digest(shape, document.name, part),
+            id=digest(shape, document.name, part),
             session_id=readable_id(document.name) or "default",
             topic=note.title,
             occurred_at=at,

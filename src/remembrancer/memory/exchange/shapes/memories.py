@@ -32,8 +32,6 @@ from .records import (
     ImportRefused,
     InvalidRecord,
     Record,
-    ShapeFact,
-    ShapeTurn,
     content_texts,
     digest,
     each,
@@ -47,6 +45,7 @@ from .records import (
     statement,
     text_of,
     time_of,
+    turn_record,
     turns,
 )
 
@@ -116,16 +115,16 @@ def _memory(entry: Entry) -> Iterator[Record]:
     if text_of(memory, "replaced_by"):
         ends_at = min(filter(None, (updated_at or created_at, ends_at)), default=None)
     user_id = text_of(memory, "user_id")
-    fact = ShapeFact(
-        place=entry.place,
-        text=text,
-        origin=digest("mem0", str(memory.get("id")), text, str(ends_at)),
+    yield statement(
+        entry.place,
+        text,
+        session_id=text_of(memory, "run_id", "session_id") or "mem0",
+        id=digest("mem0", str(memory.get("id")), text, str(ends_at)),
         user_id=readable_id(user_id) if user_id else None,
         valid_from=start_before(created_at, ends_at),
         valid_to=ends_at,
         metadata=metadata,
     )
-    yield statement(fact, session_id=text_of(memory, "run_id", "session_id") or "mem0")
 
 
 def _metadata(memory: dict[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
@@ -223,15 +222,15 @@ def _edge(entry: Entry) -> Iterator[Record]:
     if not times["valid_at"] or times["invalid_at"] is None:
         starts = start_before(starts, ends)
     group = text_of(edge, "group_id")
-    fact = ShapeFact(
-        place=entry.place,
-        text=edge["fact"],
-        origin=digest("graphiti", text_of(edge, "uuid"), edge["fact"], str(ends)),
+    yield statement(
+        entry.place,
+        edge["fact"],
+        session_id=group or "graphiti",
+        id=digest("graphiti", text_of(edge, "uuid"), edge["fact"], str(ends)),
         user_id=readable_id(group) if group else None,
         valid_from=starts,
         valid_to=ends,
     )
-    yield statement(fact, session_id=group or "graphiti")
 
 
 def _episode(entry: Entry) -> Iterator[Record]:
@@ -249,12 +248,12 @@ def _episode(entry: Entry) -> Iterator[Record]:
     is_answer = spoken is None or _GRAPHITI_ROLES[role] == "assistant"
     text = spoken[3] if spoken else content
     group = text_of(episode, "group_id")
-    yield ShapeTurn(
-        place=entry.place,
+    yield turn_record(
+        entry.place,
         query="" if is_answer else text,
         response=text if is_answer else "",
         source=USUAL if spoken else "import",
-        origin=digest("graphiti", text_of(episode, "uuid"), content),
+        id=digest("graphiti", text_of(episode, "uuid"), content),
         session_id=readable_id(group or "graphiti") or "graphiti",
         user_id=readable_id(group) if group else None,
         topic=readable_topic(episode.get("name")),
@@ -370,11 +369,11 @@ def _chunks_and_facts(bank: str | None, entry: Entry) -> Iterator[Record]:
     texts = texts or [text_of(document, "original_text")]
     for number, text in enumerate(texts, 1):
         if text:
-            yield ShapeTurn(
-                place=f"{entry.place}, chunk {number}",
+            yield turn_record(
+                f"{entry.place}, chunk {number}",
                 query="",
                 response=text,
-                origin=digest("hindsight", bank or "", key, str(number), text),
+                id=digest("hindsight", bank or "", key, str(number), text),
                 session_id=readable_id(key) or "default",
                 user_id=bank,
                 occurred_at=at,
@@ -389,14 +388,14 @@ def _fact(bank: str | None, session: str, entry: Entry) -> Iterator[Record]:
         return
     names = ("occurred_start", "mentioned_at", "event_date", "date", "created_at")
     times = (moment(entry.value.get(name)) for name in names)
-    fact = ShapeFact(
-        place=entry.place,
-        text=text,
-        origin=digest("hindsight", bank or "", session, text),
+    yield statement(
+        entry.place,
+        text,
+        session_id=session,
+        id=digest("hindsight", bank or "", session, text),
         user_id=bank,
         valid_from=next(filter(None, times), None),
     )
-    yield statement(fact, session_id=session)
 
 
 # --- Agent files of Letta (.af): agents with messages, and memory blocks --------------------------
@@ -474,8 +473,8 @@ def _block(entry: Entry) -> Record:
         return entry.left_out("empty block")
     at = moment(block.get("updated_at", block.get("created_at")))
     text = f"{block['label']}: {block['value'].strip()}"
-    fact = ShapeFact(place=entry.place, text=text, origin=digest("letta", text), valid_from=at)
-    return statement(fact, session_id="letta", topic=readable_topic(block["label"]))
+    fields = {"topic": readable_topic(block["label"]), "id": digest("letta", text)}
+    return statement(entry.place, text, session_id="letta", valid_from=at, **fields)
 
 
 def _agent(entry: Entry) -> Iterator[Record]:
@@ -607,21 +606,22 @@ def _observation(entry: Entry, at: datetime | None) -> Iterator[Record]:
         facts = [" — ".join(filter(None, (title, text_of(record, "subtitle"))))]
     for number, text in enumerate(facts, 1):
         if text.strip():
-            fact = ShapeFact(
-                place=f"{entry.place}, fact {number}",
-                text=text,
-                origin=digest("claude-mem", key, text),
+            yield statement(
+                f"{entry.place}, fact {number}",
+                text,
+                session_id=session,
+                topic=readable_topic(title),
+                id=digest("claude-mem", key, text),
                 valid_from=at,
             )
-            yield statement(fact, session_id=session, topic=readable_topic(title))
         elif len(facts) == 1 and not prose:
             yield entry.invalid("the observation has no text")
     if prose:
-        yield ShapeTurn(
-            place=entry.place,
+        yield turn_record(
+            entry.place,
             query="",
             response=f"{title}\n\n{prose}" if title else prose,
-            origin=digest("claude-mem", key, prose),
+            id=digest("claude-mem", key, prose),
             session_id=readable_id(session) or "default",
             topic=readable_topic(title) or readable_topic(record.get("project")),
             occurred_at=at,
@@ -650,11 +650,11 @@ def _summary(entry: Entry, at: datetime | None) -> Iterator[Record]:
         yield entry.left_out("empty summary")
         return
     response = "\n\n".join(parts)
-    yield ShapeTurn(
-        place=entry.place,
+    yield turn_record(
+        entry.place,
         query=request,
         response=response,
-        origin=digest("claude-mem", session, "summary", request, response),
+        id=digest("claude-mem", session, "summary", request, response),
         session_id=readable_id(session) or "default",
         topic=readable_topic(record.get("project")),
         occurred_at=at,
@@ -667,12 +667,12 @@ def _prompt(entry: Entry, at: datetime | None) -> Iterator[Record]:
     if not text:
         yield entry.invalid("`prompt_text` is not a text")
         return
-    yield ShapeTurn(
-        place=entry.place,
+    yield turn_record(
+        entry.place,
         query=text,
         response="",
         source=USUAL,
-        origin=digest("claude-mem", session, str(record.get("prompt_number")), text),
+        id=digest("claude-mem", session, str(record.get("prompt_number")), text),
         session_id=readable_id(session) or "default",
         topic=readable_topic(record.get("project")),
         occurred_at=at,

@@ -10,7 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,8 +19,8 @@ from pydantic import TypeAdapter, ValidationError
 from ....protocol import limits
 from ....protocol.filters import Metadata
 from ....protocol.imports import ImportFact, ImportTurn
-from ....protocol.sources import USUAL, TurnSource
-from ....protocol.trust import TextSource
+from ....protocol.message import first_fault
+from ....protocol.sources import USUAL
 
 TURN_BYTES_MAX = limits.BODY_BYTES_MAX  # both sides in UTF-8, as in a request
 DETAIL_CHARACTERS_MAX = 300  # of the description of an invalid record
@@ -29,40 +29,6 @@ _DIGEST_DIGITS = 16
 
 class ImportRefused(ValueError):
     """The file cannot be imported. The message says where and why; nothing was stored."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeTurn:
-    """One turn. `origin` identifies it in its source; `place` says where it stands there.
-
-    With `has_given_id` the origin is an id that a person or a program chose: different turns may
-    share it, for example if it counts the turns of each session.
-    """
-
-    place: str
-    query: str
-    response: str
-    origin: str
-    session_id: str = "default"
-    user_id: str | None = None
-    topic: str | None = None
-    occurred_at: datetime | None = None
-    metadata: dict[str, Any] | None = None
-    source: TurnSource | TextSource = "import"  # otherwise only if the record says it
-    has_given_id: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeFact:
-    """One statement that holds from `valid_from` (None: import time) to `valid_to` (None: open)."""
-
-    place: str
-    text: str
-    origin: str
-    user_id: str | None = None
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
-    metadata: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +50,7 @@ class InvalidRecord:
         return f"{self.place}: {self.detail}"
 
 
-Record = ShapeTurn | ShapeFact | LeftOutRecord | InvalidRecord
+Record = ImportTurn | ImportFact | LeftOutRecord | InvalidRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,88 +87,26 @@ def each(
             yield entry.invalid(str(error))
 
 
-def checked(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield records; turns and facts that the service would refuse become invalid records."""
-    for record in records:
-        detail = _error(record) if isinstance(record, ShapeTurn | ShapeFact) else None
-        yield record if detail is None else InvalidRecord(place=record.place, detail=detail)
-
-
-def _error(record: ShapeTurn | ShapeFact) -> str | None:
+def turn_record(place: str, **fields: Any) -> ImportTurn | InvalidRecord:
+    """Return a turn that alone has its id, or what the service would refuse as invalid."""
     try:
-        turn_message(record) if isinstance(record, ShapeTurn) else fact_message(record)
+        return ImportTurn(is_unique=True, **fields)
     except ValidationError as error:
-        return describe(error)
-    return None
+        return InvalidRecord(place=place, detail=describe(error))
 
 
-def turn_message(turn: ShapeTurn) -> ImportTurn:
-    """Return a turn as it is sent to the service. Raises ValidationError."""
-    return ImportTurn(
-        id=turn.origin,
-        is_unique=not turn.has_given_id,
-        user_id=turn.user_id,
-        session_id=turn.session_id,
-        query=turn.query,
-        response=turn.response,
-        topic=turn.topic,
-        occurred_at=turn.occurred_at,
-        metadata=turn.metadata,
-        source=turn.source,
-    )
-
-
-def turn_record(turn: ImportTurn, place: str) -> ShapeTurn:
-    """Return the record of a line of our own format, or of a request."""
-    occurred = "" if turn.occurred_at is None else str(round(turn.occurred_at.timestamp() * 1000))
-    return ShapeTurn(
-        place=place,
-        query=turn.query,
-        response=turn.response,
-        origin=turn.id
-        or digest(turn.session_id, turn.query, turn.response, turn.topic or "", occurred),
-        session_id=turn.session_id,
-        user_id=turn.user_id,
-        topic=turn.topic,
-        occurred_at=turn.occurred_at,
-        metadata=turn.metadata,
-        source=turn.source or "import",
-        has_given_id=bool(turn.id) and not turn.is_unique,
-    )
-
-
-def fact_message(fact: ShapeFact) -> ImportFact:
-    """Return a fact as it is sent to the service. Raises ValidationError."""
-    return ImportFact(
-        id=fact.origin,
-        user_id=fact.user_id,
-        text=fact.text,
-        valid_from=fact.valid_from,
-        valid_to=fact.valid_to,
-        metadata=fact.metadata,
-    )
-
-
-def fact_record(fact: ImportFact, place: str) -> ShapeFact:
-    """Return the record of a fact of a request."""
-    return ShapeFact(
-        place=place,
-        text=fact.text,
-        origin=fact.id or digest(fact.text),
-        user_id=fact.user_id,
-        valid_from=fact.valid_from,
-        valid_to=fact.valid_to,
-        metadata=fact.metadata,
-    )
+def fact_record(place: str, **fields: Any) -> ImportFact | InvalidRecord:
+    """Return a fact, or what the service would refuse as invalid."""
+    try:
+        return ImportFact(**fields)
+    except ValidationError as error:
+        return InvalidRecord(place=place, detail=describe(error))
 
 
 def describe(error: ValidationError) -> str:
     """Return the first validation error with its location, on one line."""
-    details = error.errors(include_input=False, include_url=False)[0]
-    location = ".".join(str(step) for step in details["loc"])
     # The message already names the line of the file.
-    message = re.sub(r" at line 1 column (\d+)", r", at character \1", details["msg"])
-    return f"{location}: {message}" if location else message
+    return re.sub(r" at line 1 column (\d+)", r", at character \1", first_fault(error))
 
 
 def digest(*parts: str) -> str:
@@ -259,21 +163,19 @@ def readable_topic(title: object) -> str | None:
     return line or None
 
 
-def statement(fact: ShapeFact, *, session_id: str, topic: str | None = None) -> Record:
-    """Return a fact, or a turn with its text as the response if it is too long for a fact."""
-    if len(fact.text.strip()) <= limits.CRITICAL_CHARACTERS_MAX:
-        return replace(fact, text=fact.text.strip())
-    return ShapeTurn(
-        place=fact.place,
-        query="",
-        response=fact.text,
-        origin=fact.origin,
-        session_id=readable_id(session_id) or "default",
-        user_id=fact.user_id,
-        topic=topic,
-        occurred_at=fact.valid_from,
-        metadata=fact.metadata,
-    )
+def statement(
+    place: str, text: str, *, session_id: str, topic: str | None = None, **fields: Any
+) -> Record:
+    """Return a fact with these fields, or a turn with its text as the response if it is too long
+    for a fact.
+    """
+    if len(text.strip()) <= limits.CRITICAL_CHARACTERS_MAX:
+        return fact_record(place, text=text.strip(), **fields)
+    starts = fields.pop("valid_from", None)
+    fields.pop("valid_to", None)
+    session = readable_id(session_id) or "default"
+    sides = {"query": "", "response": text, "topic": topic, "occurred_at": starts}
+    return turn_record(place, session_id=session, **sides, **fields)
 
 
 def one_line(text: object, most: int = DETAIL_CHARACTERS_MAX) -> str:
@@ -420,7 +322,7 @@ def turns(
         yield _turn(current, conversation)
 
 
-def _turn(current: _Open, conversation: DialogueSession) -> ShapeTurn | InvalidRecord:
+def _turn(current: _Open, conversation: DialogueSession) -> Record:
     first = current.first
     if current.size > TURN_BYTES_MAX:
         return InvalidRecord(
@@ -429,12 +331,12 @@ def _turn(current: _Open, conversation: DialogueSession) -> ShapeTurn | InvalidR
         )
     query, response = "\n\n".join(current.queries), "\n\n".join(current.responses)
     key = "" if conversation.has_unique_ids and first.id else conversation.key
-    return ShapeTurn(
-        place=first.place,
+    return turn_record(
+        first.place,
         query=query,
         response=response,
         # With the texts: a conversation that grew after an import has more to say in this turn.
-        origin=digest(conversation.shape, key, first.id, query, response),
+        id=digest(conversation.shape, key, first.id, query, response),
         session_id=readable_id(conversation.key) or "default",
         source=USUAL,  # by the roles of its messages
         user_id=conversation.user_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from spaces import order, space
 
-from remembrancer.search.text.screening import instruction_like
+from remembrancer.screening import instruction_like
 
 ORDERS = {
     "override": [

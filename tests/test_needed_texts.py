@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remembrancer.search.text.screening import _techniques
+from remembrancer.screening import _techniques
 
 PATTERNS = [(text, pattern) for text, some in _techniques().patterns.items() for _, pattern in some]
 

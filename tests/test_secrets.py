@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remembrancer.accounts.keys import mint
-from remembrancer.search.text.screening import (
+from remembrancer.screening import (
     DetectedSecret,
     find_secrets,
     mask_secrets,
