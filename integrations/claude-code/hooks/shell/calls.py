@@ -65,6 +65,12 @@ class Call:
             return ""
         return self.interpreter.call(words, self.state, self.stdin if stdin is None else stdin)
 
+    def text_of(self, path: str) -> str:
+        """Return the text of a file, as far as it is known; that of the input for its names."""
+        if path in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"):
+            return self.stdin
+        return self.interpreter.known_text(path, self.state)
+
     def unreadable_script(self, text: str) -> None:
         """Report a script that is decoded from something unknown: running it needs a grant."""
         for hint in self.interpreter.words.hints_of(text):

@@ -324,7 +324,7 @@ def _reader(call: Call) -> str:
     texts = []
     for path in others:
         (call.look if call.name in _LOOKERS else call.read)(path)
-        texts.append(call.interpreter.known_text(path, call.state))
+        texts.append(call.text_of(path))
     text = "".join(texts) if others else call.stdin
     words = call.interpreter.words
     if call.name == "ls":

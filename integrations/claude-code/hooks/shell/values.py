@@ -56,6 +56,13 @@ class State:
             setattr(other, name, dict(getattr(self, name)))
         return other
 
+    def enter(self, folder: str) -> None:
+        """Change the folder; a relative one begins in the present ones."""
+        is_absolute = folder.startswith("/")
+        self.cwds = (
+            [folder] if is_absolute else [f"{cwd.rstrip('/')}/{folder}" for cwd in self.cwds]
+        )
+
     def merge(self, other: State) -> None:
         """Add the folders and values of another branch to the possible ones."""
         self.cwds = list(dict.fromkeys([*self.cwds, *other.cwds]))[:VALUES_MAX]
