@@ -44,6 +44,16 @@ _TEXT_CALL = re.compile(
 )
 
 
+_DATA = re.compile(  # the second argument of a function that writes a file
+    r"""\bwriteFile(?:Sync)?\s*\(\s*(?:'[^']*'|"[^"]*"|`[^`]*`)\s*,(?:JSON\.stringify\(|[^;()])*$"""
+)
+_LOOKING = re.compile(r"\b(?:readdir|exists|l?stat|access)(?:Sync)?\(\s*$")
+_HOME = re.compile(
+    r"""(?:require\(\s*['"](?:node:)?os['"]\s*\)|\bos)\.homedir\(\)|process\.env\.HOME\b"""
+    r"""|\bDir\.home\b|\bENV\[['"]HOME['"]\]"""
+)
+
+
 def run_code(call: Call, language: str, code: str, arguments: list[str]) -> None:
     """Check a program in a language."""
     code = script_text(code)
@@ -76,11 +86,15 @@ def _check_code(call: Call, code: str, language: str, arguments: list[str]) -> N
         call.interpreter.count_step()
         text = next((group for group in match.groups() if group is not None), "")
         text = unescaped(text) if match[1] is None else text.replace("\\'", "'")
-        if not text or _TEXT_CALL.search(code[max(0, match.start() - 80) : match.start()]):
+        before = code[max(0, match.start() - 80) : match.start()]
+        if not text or _TEXT_CALL.search(before) or _DATA.search(before):
             continue
         path = re.sub(r"^[+<>|\s]+", "", text)
         if path.startswith(("/", "~", "../", "file:")) and not re.search(r"[\n<]", path):
-            (call.write if writes or text.startswith(">") else call.read)(path)
+            if _LOOKING.search(code, max(0, match.start() - 20), match.start()):
+                call.look(path)
+            else:
+                (call.write if writes or text.startswith(">") else call.read)(path)
         if runs and re.search(r"[\s/]", text):
             call.script(text)
         elif runs and re.match(r"\s*(?:bash|sh|zsh)\b", text):
@@ -138,6 +152,12 @@ def _with_computed_text(code: str) -> str:
         + quoted
         + r"""\s*(?:,\s*["'](?:base64|hex)["'])?\s*\)?(?:\.toString\(\))?""",
         decoded,
+        code,
+    )
+    code = re.sub(r"""\$\{"~"\}|\$ENV\{['"]?HOME['"]?\}""", "~", _HOME.sub('"~"', code))
+    code = re.sub(
+        r"""\bpath\.(?:join|resolve)\(((?:[\s,]|'[^']*'|"[^"]*")+)\)""",
+        lambda m: '"' + "/".join(_literals_after(m[1], 0)) + '"',
         code,
     )
     code = re.sub(
@@ -391,10 +411,10 @@ def _editor(call: Call) -> str:
     for word in others:
         if word.startswith("+"):
             commands.append(word[1:])
-        elif call.name != "view":
-            call.write(word)
         else:
             call.read(word)
+            if call.name != "view":
+                call.write(word)
     if not UNKNOWNS.fullmatch(call.stdin):
         commands += call.stdin.split("\n")
     for name, value in options:

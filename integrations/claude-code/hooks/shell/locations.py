@@ -55,8 +55,10 @@ _SECRET_NAMES = re.compile(
 )
 _SECRETS_OF_HOME = re.compile(
     r"\.ssh(?:/(?!(?:config|known_hosts[^/]*|authorized_keys|[^/]*\.pub)$).*)?"
-    r"|\.(?:gnupg|aws|azure|kube|password-store|config/gcloud)(?:/.*)?"
-    r"|\.(?:netrc|pgpass|git-credentials|pypirc|docker/config\.json|config/gh/hosts\.yml)"
+    r"|(?:\.(?:gnupg|aws|azure|kube|password-store|config/gcloud|local/share/keyrings)"
+    r"|Library/Keychains)(?:/.*)?"
+    r"|\.(?:netrc|pgpass|git-credentials|pypirc|npmrc|vault-token|cargo/credentials(?:\.toml)?"
+    r"|docker/config\.json|config/gh/hosts\.yml)"
 )
 _HOME = re.compile(r"/(?:root|(?:home|Users)/[^/]+)(?=/|$)")
 PROGRAM_FOLDERS = (

@@ -27,7 +27,6 @@ _OUTPUT_OPTIONS = {
     "gpg": "o output",
     "age": "o",
     "age-keygen": "o",
-    "ssh-keygen": "f",
     "pg_dump": "f file",
     "pg_dumpall": "f file",
     "pg_basebackup": "D pgdata",

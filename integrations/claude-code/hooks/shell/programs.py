@@ -213,7 +213,9 @@ def _check_patch(call: Call) -> None:
 def _mode(call: Call) -> str:
     options, others = call.options("", "reference")
     is_like = any(name == "reference" for name, _ in options)
-    for path in others if is_like else others[1:]:
+    # An unquoted `$(whoami)` may be no word at all: then the first one is a path.
+    is_path = is_like or others[:1] == [one for one in others[:1] if one.startswith(("/", "~"))]
+    for path in others if is_path else others[1:]:
         call.write(path)
     return ""
 
@@ -487,6 +489,7 @@ def _unknown_program(call: Call) -> str:
         if is_read and not (is_unknown and path == word):
             call.read(path)
         else:
+            call.read(path)
             call.write(path)
     if call.name in _FOLDER_WRITERS or (
         call.name == "curl" and any(re.match(r"-\w*O|--remote-name", w) for w in call.arguments)
@@ -555,7 +558,18 @@ def _split(call: Call) -> str:
     return UNKNOWN
 
 
+def _key_maker(call: Call) -> str:
+    """Check ssh-keygen: the key that it makes, or reads to show its public part."""
+    options, _ = call.options("abCDEFfGIJKMmNnOPRrSsTtVWwYZz")
+    shows = bool({"l", "y", "B", "e"} & {name for name, _ in options})
+    for name, path in options:
+        if name == "f":
+            (call.read if shows else call.write)(path)
+    return UNKNOWN
+
+
 _SPECIAL: dict[str, Callable[[Call], str]] = {
+    "ssh-keygen": _key_maker,
     "dd": _dd,
     "tee": _tee,
     "ln": _link,

@@ -37,7 +37,9 @@ _WRITERS = {
         "both",
     ),
 }
-_READERS = frozenset("read_text read_bytes listdir scandir iterdir walk glob rglob loadtxt".split())
+_READERS = frozenset(
+    "read read_text read_bytes listdir scandir iterdir walk glob rglob loadtxt".split()
+)
 _SCRIPTS = frozenset(
     "system popen getoutput getstatusoutput run call check_call check_output Popen spawn "
     "create_subprocess_shell create_subprocess_exec execv execvp execve execvpe execl execlp "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from .calls import Call
@@ -92,8 +93,13 @@ def _mount(call: Call, source: str, *, is_readonly: bool) -> None:
 
 
 def kubectl_command(call: Call) -> str:
-    """Check kubectl: what it copies to this machine."""
+    """Check kubectl: what it copies to this machine, and the files that it sends."""
     words = call.options("fnlco", "filename namespace context")[1]
     if words[:1] == ["cp"] and len(words) > 2 and ":" not in words[2]:
         call.write(words[2])
+        return UNKNOWN
+    for word in itertools.takewhile(lambda one: one != "--", call.arguments):
+        path = re.sub(r"^(?:-f|--?[a-z-]+=)(?:[\w.-]+=)?", "", word)
+        if path.startswith(("/", "~", "../")) or UNKNOWNS.match(path):
+            call.read(path)
     return UNKNOWN
