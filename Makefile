@@ -91,7 +91,7 @@ fuzz: $(FUZZ_READY)  ## Fuzz a target, guided by coverage: make fuzz TARGET=line
 
 # Real clients of fixed versions, from npm into ~/.cache/remembrancer-agents. Status 75: they cannot
 # run here, and a line says why.
-test-agents: $(READY)  ## Run real agents and MCP clients against the service, about 2 minutes (npm: 1.6 GB once)
+test-agents: $(READY)  ## Run real agents and MCP clients against the service, about 4 minutes (npm: 2.4 GB once)
 	@export PYTHONPATH=tests; $(BIN)/python -m agents.clients && $(BIN)/python -m agents.network \
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m agents $(ARGS) tests/agents || [ $$? = 75 ]
 

@@ -3,7 +3,7 @@
     python -m bench.hooks [--rounds 40]
 
 The hook events alternate, against a running service. The baseline is a Python process that does
-nothing. The ordinary commands are those of `tests/integrations/commands`, each checked once.
+nothing. The ordinary commands are those of `tests/integrations/shell/commands`, each checked once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PROGRAM = (
     Path(__file__).parents[1] / "integrations" / "claude-code" / "hooks" / "remembrancer_hook.py"
 )
 PYTHON = [sys.executable, "-I", "-S"]
-COMMANDS = Path(__file__).parents[1] / "tests" / "integrations" / "commands"
+COMMANDS = Path(__file__).parents[1] / "tests" / "integrations" / "shell" / "commands"
 ORDINARY = "PreToolUse, each ordinary command"
 START_MS_MAX = 60  # goal for the start-up of a hook
 PROMPT = "When does the ferry to Elba leave?"

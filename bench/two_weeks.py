@@ -1,6 +1,6 @@
 """Measure what hooks put into prompts after two weeks of work on two projects.
 
-    python -m bench.two_weeks [--play FILE] [--show]
+    python -m bench.two_weeks [--play FILE] [--show] [--beside REVISION]
 
 two_weeks.toml was written by somebody who knew no rule: sessions of an agent in two repositories,
 and prompts, of which half need something that was said. The real hooks store every turn, then each
@@ -9,7 +9,8 @@ string it needs is in the start pack of the session or in what is added to it; o
 nothing is quiet if no event, fact, summary or cube is added. `--show` prints what was added.
 
 Beside it: the whole last session of the project, and the five best of a plain fusion of words and
-vectors over one memory of both projects.
+vectors over one memory of both projects; with `--beside HEAD~1`, the hooks and the service of the
+commit before.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from __future__ import annotations
 import argparse
 import fcntl
 import json
+import os
 import resource
 import subprocess
+import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
@@ -191,6 +194,35 @@ def added_by_fusion(turns: list[Turn], prompts: list[Prompt]) -> list[Added]:
     return result
 
 
+def row_beside(revision: str, path: Path) -> list[str]:
+    """Return the row of the hooks of another revision for a play: it plays it in a tree of its own.
+
+    Raises CalledProcessError, also if the revision has no such benchmark.
+    """
+    git = ["git", "-C", str(PLAY.parent)]
+    name = subprocess.run(
+        [*git, "rev-parse", "--short", revision], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout.strip()
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder, "tree")
+        subprocess.run(
+            [*git, "worktree", "add", "--quiet", "--detach", str(tree), revision], check=True
+        )
+        try:
+            process = subprocess.run(
+                [sys.executable, "-m", "bench.two_weeks", "--play", str(path.absolute())],
+                cwd=tree,
+                env={**os.environ, "PYTHONPATH": f"{tree / 'src'}:{tree}"},
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        finally:
+            subprocess.run([*git, "worktree", "remove", "--force", str(tree)], check=True)
+    [row] = [line for line in process.stdout.splitlines() if line.startswith("| hooks |")]
+    return [f"hooks of {name}", *(cell.strip() for cell in row.split("|")[2:-1])]
+
+
 def _as_events(turns: list[Turn]) -> Added:
     return Added("\n".join(f"[event ] {turn.user}\n{turn.answer}" for turn in turns))
 
@@ -250,6 +282,7 @@ def main() -> None:
     )
     parser.add_argument("--play", type=Path, default=PLAY, help="Default: two_weeks.toml")
     parser.add_argument("--show", action="store_true", help="print what is added to each prompt")
+    parser.add_argument("--beside", metavar="REVISION", help="also play it with another revision")
     arguments = parser.parse_args()
     turns, prompts = play(arguments.play)
     added, cpu_ms = added_by_hooks(turns, prompts)
@@ -261,6 +294,7 @@ def main() -> None:
         "plain fusion, five events": added_by_fusion,
     }
     rows = [row_of("hooks", prompts, added)]
+    rows += [row_beside(arguments.beside, arguments.play)] if arguments.beside else []
     rows += [row_of(name, prompts, way(turns, prompts)) for name, way in ways.items()]
     heads = ["", "needed: served", "else: quiet", "foreign, unmarked", "outdated first", "tokens"]
     text = f"{len(turns)} turns.\n\n{table(heads, rows)}\n\nA hook takes {cpu_ms:.0f} ms of CPU."

@@ -10,6 +10,7 @@ not say (advice per error, meaning of a limit, rule of an endpoint) comes from g
 from __future__ import annotations
 
 import argparse
+import ast
 import difflib
 import inspect
 import json
@@ -26,9 +27,11 @@ from typing import Any, Literal, get_args, get_origin
 
 import typer
 
+from remembrancer.cli import doctor
 from remembrancer.cli.app import app
 from remembrancer.client import Client, ServiceError, adapters
 from remembrancer.cubes.packs import PackHeader, PackLesson, PackSignature
+from remembrancer.http.metrics import Metrics
 from remembrancer.memory.exchange.records import MEMBERS, Manifest
 from remembrancer.protocol import errors, limits
 from remembrancer.protocol.described import field_descriptions
@@ -295,6 +298,44 @@ def tables_not_exported() -> str:
     return table(("table", "reason"), rows)
 
 
+# --- What operators see -----------------------------------------------------------------------
+
+
+def metrics() -> str:
+    """Return the metrics with their types and meanings."""
+    names = {"counter": "_total"}
+    rows = [
+        (f"`{one.name}{names.get(one.type, '')}`", one.type, one.documentation)
+        for one in Metrics().families()
+    ]
+    return table(("metric", "type", "meaning"), sorted(rows))
+
+
+def findings() -> str:
+    """Return what `doctor` says when something is not as it should be, and its remedy."""
+    rows = []
+    for function in ast.walk(ast.parse(inspect.getsource(doctor))):
+        if isinstance(function, ast.FunctionDef):
+            texts: dict[str, str] = {}
+            for node in sorted(ast.walk(function), key=lambda one: getattr(one, "lineno", 0)):
+                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                    texts[node.targets[0].id] = _template(node.value, texts)
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
+                    part, state, detail, *remedy = (_template(one, texts) for one in node.args)
+                    if state in ("notice", "wrong") and remedy and remedy[0] != "…":
+                        rows.append((part, detail, remedy[0]))
+    return table(("part", "what it says", "what to do"), list(dict.fromkeys(rows)))
+
+
+def _template(value: ast.expr, texts: Mapping[str, str]) -> str:
+    """Return the text of an expression, with … for what only a run can tell."""
+    if isinstance(value, ast.Constant):
+        return str(value.value)
+    if isinstance(value, ast.JoinedStr):
+        return "".join(_template(one, texts) for one in value.values)
+    return texts.get(value.id, "…") if isinstance(value, ast.Name) else "…"
+
+
 # --- Pages ------------------------------------------------------------------------------------
 
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
@@ -306,6 +347,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
         "warnings": lambda: faults(WARNINGS),
     },
     "cli.md": {"commands": commands},
+    "operation.md": {"metrics": metrics, "findings": findings},
     "export-format.md": {"records": export_records, "tables": tables_not_exported},
     "pack-format.md": {"lines": pack_lines},
     "client.md": {

@@ -179,6 +179,10 @@ class FairThreads:
         self._lock = threading.Lock()  # guards the field below
         self._threads: list[threading.Thread] = []
 
+    def __len__(self) -> int:
+        """Return how much work waits for a thread."""
+        return len(self._queue)
+
     def submit(self, group: Hashable, work: Callable[[], T]) -> Future[T]:
         """Have work of a group done on a thread. Raises RuntimeError after `shutdown`.
 

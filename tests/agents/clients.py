@@ -2,7 +2,7 @@
 
     python -m agents.clients
 
-installs what is missing. If npm does not answer, it prints one line to stderr and exits with 75.
+installs what is missing. With AGENT_VERSIONS=newest it installs the newest versions instead. If npm does not answer, it prints one line to stderr and exits with 75.
 """
 
 from __future__ import annotations
@@ -23,22 +23,34 @@ REGISTRY_TIMEOUT_S = 30
 INSTALL_TIMEOUT_S = 600
 # Folder of the cache → packages. Node 22 runs those that need it, whatever the machine has.
 PACKAGES = {
-    "claude-code": ("@anthropic-ai/claude-code@2.1.330",),
-    "codex": ("@openai/codex@0.169.0",),
+    "claude-code": ("@anthropic-ai/claude-code@2.1.332",),
+    "codex": ("@openai/codex@0.171.0",),
     "conformance": ("@modelcontextprotocol/conformance@0.2.0-alpha.12", "node@22.23.3"),
-    "inspector": ("@modelcontextprotocol/inspector@0.15.0",),
+    "inspector": ("@modelcontextprotocol/inspector@2.12.0",),
     "gemini-cli": ("@google/gemini-cli@0.61.0",),
+    "qwen-code": ("@qwen-code/qwen-code@0.24.4",),
     "opencode": ("opencode-ai@1.18.33",),
+    "cline": ("cline@3.0.65",),
+    "copilot-cli": ("@github/copilot@1.0.102",),
 }
-# Programs below node_modules. Claude Code and Codex are native programs; their scripts only look
-# for them.
+IS_NEWEST = os.environ.get("AGENT_VERSIONS") == "newest"
+if IS_NEWEST:  # all but the conformance suite, which is a preview and names its Node
+    PACKAGES |= {
+        client: tuple(f"{package.rpartition('@')[0]}@latest" for package in packages)
+        for client, packages in PACKAGES.items()
+        if client != "conformance"
+    }
+# Programs below node_modules. Most are native programs; their scripts only look for them.
 PROGRAMS = {
     "claude-code": "@anthropic-ai/claude-code-*/claude",
     "codex": "@openai/codex-*/vendor/*/bin/codex",
     "conformance": "@modelcontextprotocol/conformance/dist/index.js",
-    "inspector": "@modelcontextprotocol/inspector/cli/build/cli.js",
+    "inspector": "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
     "gemini-cli": ".bin/gemini",
+    "qwen-code": ".bin/qwen",
     "opencode": ".bin/opencode",
+    "cline": "@cline/cli-*/bin/cline",
+    "copilot-cli": "@github/copilot-*/copilot",
 }
 
 
@@ -63,7 +75,8 @@ def environment(home: Path, **variables: str) -> dict[str, str]:
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(OTHERS_VARIABLES)
     }
-    return inherited | {"HOME": str(home)} | variables
+    # A busy machine is no hanging service.
+    return inherited | {"HOME": str(home), "REMEMBRANCER_HOOK_SECONDS": "30"} | variables
 
 
 def node_environment(home: Path, **variables: str) -> dict[str, str]:
@@ -99,7 +112,7 @@ def install_missing() -> list[str]:
 
     Raises NpmUnavailableError, and CalledProcessError if npm fails although its registry answers.
     """
-    missing = [client for client in PACKAGES if program(client) is None]
+    missing = [client for client in PACKAGES if IS_NEWEST or program(client) is None]
     if missing:
         _require_registry()
     for client in missing:

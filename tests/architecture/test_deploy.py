@@ -97,6 +97,8 @@ def test_settings_are_valid() -> None:
     settings = {name: value for name, value in variables if name != "REMEMBRANCER_CONFIG"}
 
     assert read(settings | {"REMEMBRANCER_DATA": "none"}).store
+    # The variables that Kubernetes derives from the Service would be read as settings.
+    assert resources()["Deployment"]["spec"]["template"]["spec"]["enableServiceLinks"] is False
 
 
 def test_server_is_unprivileged_and_writes_only_to_its_folders() -> None:

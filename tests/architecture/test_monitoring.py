@@ -75,9 +75,33 @@ def test_every_route_and_label_of_an_expression_exists() -> None:
         for labels in re.findall(r"by \(([^)]*)\)", expression):
             names = {name.strip() for name in labels.split(",")}
             assert names <= {
-                *("instance", "le", "route", "status", "slot", "model", "outcome", "kind", "duty"),
+                *(
+                    "instance",
+                    "le",
+                    "route",
+                    "status",
+                    "slot",
+                    "model",
+                    "outcome",
+                    "kind",
+                    "duty",
+                    "state",
+                ),
             }, place
     assert DUTIES  # the values of `duty`
+
+
+def test_panels_without_a_sample_say_why() -> None:
+    """Metrics of models and backups have no sample before the first one."""
+    silent = ("remembrancer_model_", "remembrancer_backup_", "remembrancer_duties_")
+    panels = [
+        panel
+        for panel in DASHBOARD["panels"]
+        if any(name in target["expr"] for target in panel["targets"] for name in silent)
+    ]
+
+    assert len(panels) == 5
+    assert all(panel["fieldConfig"]["defaults"]["noValue"] for panel in panels)
 
 
 def test_guide_explains_every_alert() -> None:

@@ -184,6 +184,20 @@ class TestSeveral:
 
         assert (answer.status_code, rows(owner.context)) == (404, before)
 
+    def test_turns_are_pinned_together_and_in_the_panel(self, owner: Reader) -> None:
+        first, second = (store_turn(owner, f"q{n}", "r") for n in range(2))
+        picks = {f"pick_{first}": "on", f"pick_{second}": "on"}
+        page = owner.followed(owner.send(f"{HERE}/several", **picks, do="pin"))
+        panel = get_page(owner, event_id=first).text.split('<aside class="panel"')[1]
+        owner.send(f"{HERE}/several", **{f"pick_{first}": "on"}, do="unpin")
+
+        assert "2 of 2 turns pinned." in page.text
+        assert 'value="unpin" data-key="p"' in panel
+        pinned = [
+            owner.http.get(f"/api/v7/event/{one}").json()["pinned"] for one in (first, second)
+        ]
+        assert pinned == [False, True]
+
     def test_facts_are_pinned_ended_and_deleted(self, owner: Reader, clock: FrozenClock) -> None:
         for text in ("Ada sails.", "Ada sings."):
             owner.http.post("/api/v7/memory/facts", {"user_id": "owner", "text": text})

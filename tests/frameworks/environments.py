@@ -32,6 +32,7 @@ PYTHON = {
         "langchain-mcp-adapters==0.3.2",
         "httpx2==2.16.2",
     ),
+    "mem0": ("mem0ai==2.2.1", "langchain==1.4.7", "httpx2==2.16.2"),
     "openai-agents": ("openai-agents==0.24.0",),
     "pydantic-ai": ("pydantic-ai-slim[openai,mcp]==2.68.0",),
     "crewai": ("crewai==1.15.30", "crewai-tools[mcp]==1.15.30"),

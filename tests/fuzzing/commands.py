@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hook_paths
-import hook_shell
-import hook_shell_words
-import hook_words
+from shell import parser, values, word_parser
 
 from remembrancer.protocol.permissions import normal_path, normal_scope
 
@@ -59,8 +57,8 @@ def _targets(tool: str, **arguments: str) -> list[tuple[str, str]]:
 def _is_closed(text: str) -> bool:
     """Return True if a group around the text is a group: its words leave no quote or list open."""
     try:
-        parsed = hook_shell.parse(hook_words.script_text(f"(\n{text}\n) > /etc/aa\n"), 1)
-    except hook_shell_words.ShellSyntaxError:
+        parsed = parser.parse(values.script_text(f"(\n{text}\n) > /etc/aa\n"), 1)
+    except word_parser.ShellSyntaxError:
         return False
     return len(parsed) == 1 and parsed[0][1][0].kind == "subshell"
 

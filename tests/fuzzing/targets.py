@@ -31,10 +31,8 @@ TARGETS = {
     ),
     "commands": Target(
         (
-            *(f"hook_{name}" for name in ("builtins", "git", "interpreter", "languages")),
-            *(f"hook_{name}" for name in ("locations", "outputs", "patches", "paths", "programs")),
-            *(f"hook_{name}" for name in ("python", "remote", "shell", "shell_words", "words")),
-            "hook_wrappers",
+            "hook_paths",
+            "shell",
             "remembrancer.protocol.permissions",
         ),
         600,

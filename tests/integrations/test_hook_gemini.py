@@ -1,4 +1,4 @@
-"""Gemini CLI's events: other names, one answer for both tries of a turn, its own denial."""
+"""Events of Gemini CLI and Qwen Code: other names, one answer for both tries, its own denial."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def test_a_revised_turn_is_stored_with_its_last_answer(agent: Agent, owner: Http
     question = "At what time does the ferry to Elba leave?"
     turn = {"prompt": question, "stop_hook_active": False}
 
-    recalled = context(send(agent, "BeforeAgent", prompt=question))
+    added = "<hook_context>Hooks follow the protocol.\n\n&lt;end&gt;</hook_context>\n\n"
+    recalled = context(send(agent, "BeforeAgent", prompt=added + question))
     event = owner.memory(question)["hits"][0]["event_id"]
     wrong, right = (f"At {time} (ref: {event})." for time in ("10:15", "9:40"))
     rejected = send(agent, "AfterAgent", **turn, prompt_response=wrong)
@@ -38,9 +39,9 @@ def test_a_revised_turn_is_stored_with_its_last_answer(agent: Agent, owner: Http
     assert "9:40 from pier 3" in recalled
     assert rejected["decision"] == "block"
     assert (again, ended) == ({}, {})
-    answers = [hit["response"] for hit in owner.memory(question, top_k=9)["hits"]]
-    assert right in answers
-    assert all("10:15" not in one for one in answers)
+    turns = [(hit["query"], hit["response"]) for hit in owner.memory(question, top_k=9)["hits"]]
+    assert (question, right) in turns
+    assert all("10:15" not in answer for _, answer in turns)
 
 
 def test_tools_have_the_names_of_gemini_cli(agent: Agent, tmp_path: Path) -> None:
@@ -61,3 +62,25 @@ def test_tools_have_the_names_of_gemini_cli(agent: Agent, tmp_path: Path) -> Non
     assert [answer["decision"] for answer in answers] == ["deny"] * 4
     assert all("No grant lets `gemini-cli`" in answer["reason"] for answer in answers)
     assert allowed == {}
+
+
+def test_a_turn_of_qwen_code_has_one_prompt(agent: Agent, owner: Http) -> None:
+    """It sends UserPromptSubmit before each request of a turn, without a prompt after the first."""
+    agent.name = "qwen-code"
+    owner.remember("When does the ferry to Elba leave?", "It leaves at 9:40 from pier 3.")
+    question = "At what time does the ferry to Elba leave?"
+    call = {"tool_name": "run_shell_command", "tool_input": {"command": "cat /srv/secrets.env"}}
+
+    recalled = context(send(agent, "UserPromptSubmit", prompt=question))
+    denied = send(agent, "PreToolUse", **call | {"tool_input": {"command": "rm /srv/a"}})
+    send(agent, "PostToolUse", **call, tool_response={"llmContent": "nothing"})
+    again = send(agent, "UserPromptSubmit", prompt="")
+    send(agent, "Stop", stop_hook_active=False, last_assistant_message="At 9:40 from pier 3.")
+
+    assert "9:40 from pier 3" in recalled
+    decision = denied["hookSpecificOutput"]
+    assert decision["permissionDecision"] == "deny"
+    assert "No grant lets `qwen-code` delete /srv/a" in decision["permissionDecisionReason"]
+    assert again == {}
+    stored = {(hit["query"], hit["response"]) for hit in owner.memory(question, top_k=9)["hits"]}
+    assert (question, "At 9:40 from pier 3.") in stored

@@ -21,6 +21,7 @@ from remembrancer.install.config_files import (
     FileChanged,
     InstallOptions,
     folder,
+    mcp_command,
     write,
 )
 from remembrancer.install.json_text import EditableJson
@@ -55,6 +56,22 @@ OTHERS: dict[str, dict[str, str]] = {  # existing content of these files, with u
         ".config/opencode/opencode.jsonc": '{\n  "$schema": "https://opencode.ai/config.json",\n'
         '  "mcp": {\n    "other": {"type": "remote", "url": "https://localhost"},\n  },\n}\n'
     },
+    "qwen-code": {
+        ".qwen/settings.json": '{\n  "hooks": {\n    // mine\n    "Stop": [{"hooks": ['
+        '{"type": "command", "command": "say"}]}]\n  }\n}\n'
+    },
+    "cline": {
+        ".cline/data/settings/cline_mcp_settings.json": '{\n  "mcpServers": {\n    "other": '
+        '{"transport": {"type": "sse", "url": "http://localhost:1/é"}}\n  }\n}\n'
+    },
+    "continue": {".continue/config.yaml": "name: mine\nversion: 1.0.0\nschema: v1\n"},
+    "copilot-cli": {
+        ".copilot/mcp-config.json": '{\n  "mcpServers": {\n    "other": {\n      "tools": [\n'
+        '        "*"\n      ],\n      "type": "local",\n      "command": "x"\n    }\n  }\n}'
+    },
+    "windsurf": {
+        ".codeium/windsurf/mcp_config.json": '{"mcpServers": {"other": {"serverUrl": "http://x"}}}'
+    },
     "goose": {
         ".config/goose/config.yaml": "# mine\nGOOSE_MODEL: x  # fast\nextensions:\n"
         "  # built in\n  developer:\n    enabled: true\n    type: builtin\nGOOSE_MODE: auto"
@@ -67,7 +84,7 @@ OTHERS: dict[str, dict[str, str]] = {  # existing content of these files, with u
         '  "context_servers": {\n    // none yet\n  },\n}\n'
     },
 }
-USER_ONLY = {"claude-desktop", "goose"}  # no configuration of projects
+USER_ONLY = {"claude-desktop", "cline", "goose", "windsurf"}  # no configuration of projects
 
 
 def install_options(
@@ -123,6 +140,29 @@ def test_removal_leaves_no_file(home: Path, agent: str, is_project: bool) -> Non
     assert plan_changes(agent, install_options(home, remove=True)) == []
 
 
+def test_applications_with_tools_alone_get_their_documented_format(home: Path) -> None:
+    """That of Copilot CLI is what its own `copilot mcp add` writes."""
+    command, *words = mcp_command("x", install_options(home))
+    for agent in ("continue", "copilot-cli", "windsurf"):
+        write(plan_changes(agent, install_options(home)))
+    files = parse_files(files_in(home))
+
+    def entry(agent: str) -> dict[str, Any]:
+        return {"command": command, "args": [agent if word == "x" else word for word in words]}
+
+    assert files == {
+        ".continue/mcpServers/remembrancer.json": {
+            "mcpServers": {"remembrancer": entry("continue")}
+        },
+        ".copilot/mcp-config.json": {
+            "mcpServers": {
+                "remembrancer": {"tools": ["*"], "type": "local", **entry("copilot-cli")}
+            }
+        },
+        ".codeium/windsurf/mcp_config.json": {"mcpServers": {"remembrancer": entry("windsurf")}},
+    }
+
+
 @pytest.mark.parametrize("agent", sorted(AGENTS))
 def test_content_of_others_keeps_its_bytes(home: Path, agent: str) -> None:
     """Comments and formatting included."""
@@ -134,7 +174,7 @@ def test_content_of_others_keeps_its_bytes(home: Path, agent: str) -> None:
 
     for name, before in parse_files(OTHERS[agent]).items():
         assert _holds(parse_files(installed)[name], before), name
-        assert installed[name] != OTHERS[agent][name]
+        assert agent == "continue" or installed[name] != OTHERS[agent][name]  # a file of its own
     assert files_in(home) == OTHERS[agent]
 
 

@@ -203,6 +203,7 @@ def test_metrics_count_the_requests_of_all_workers_also_of_killed_ones(
     assert "# HELP remembrancer_requests_in_flight Requests being answered." in lines
     assert "# TYPE remembrancer_requests_in_flight gauge" in lines
     assert sum(line.startswith("remembrancer_requests_in_flight ") for line in lines) == 1
+    wait_until(lambda: f"remembrancer_workers {len(workers(started))}.0" in metrics())
 
 
 def test_stopping_finishes_requests_in_flight_and_leaves_no_process(

@@ -121,3 +121,23 @@ def test_the_start_pack_says_what_mattered_here(http: Http) -> None:
     assert rest == f"Change the importer → {report}"
     assert pack["parts"]["names"] == f"{day} `fly.toml`, `make deploy`"
     assert pack["parts"]["names"] in pack["prompt_text"]
+
+
+def test_the_start_pack_has_the_values_decided_here_last(http: Http) -> None:
+    """Each setting once, whatever the words around it (specification.md#start-project)."""
+    say(http, ORCHARD, "Take 30.", "`LOGIN_MAX=30`, and `push.sh`.", session_id="one")
+    say(http, ORCHARD, "Besser 40.", "Jetzt `LOGIN_MAX=40` , vorher 30.", session_id="two")
+    say(
+        http,
+        ORCHARD,
+        "`port: 6543` please",
+        "Done, not `a == b` nor `make db:up`.",
+        session_id="two",
+    )
+    say(http, KESTREL, "Take 50.", "`LOGIN_MAX=50`", session_id="three")
+
+    pack = http.get("/api/v7/memory/start", params={"project": ORCHARD, "format": "json"}).json()
+
+    lines = pack["parts"]["decisions"]
+    assert [line.partition(" ")[2] for line in lines] == ["`port: 6543`", "`LOGIN_MAX=40`"]
+    assert "# Decided here last\n- " + "\n- ".join(lines) in pack["prompt_text"]

@@ -81,12 +81,12 @@ def served(command: list[str], folder: Path) -> Iterator[dict[str, str]]:
     assert process.stdout is not None
     try:
         text = ""
-        while "first key: " not in text:
+        while "owner's key: " not in text:
             line = process.stdout.readline()
             assert line, f"the service ended: {text}"
             text += line
         [address] = re.findall(r"listens on (\S+)", text)
-        [key] = re.findall(r"first key: (\S+)", text)
+        [key] = re.findall(r"owner's key: (\S+)", text)
         yield {**variables, "REMEMBRANCER_URL": address, "REMEMBRANCER_KEY": key}
     finally:
         os.killpg(process.pid, signal.SIGTERM)

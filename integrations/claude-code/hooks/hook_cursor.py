@@ -1,4 +1,4 @@
-"""Cursor's events, translated to those of the other agents.
+"""Events of Cursor.
 
 Cursor accepts context only when a session starts, so the agent itself calls `recall`.
 """
@@ -13,35 +13,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-EVENT_NAMES = {
-    "sessionStart": "SessionStart",
-    "preToolUse": "PreToolUse",
-    "postToolUse": "PostToolUse",
-    "postToolUseFailure": "PostToolUseFailure",
-    "stop": "Stop",
-    "preCompact": "PreCompact",
-    "sessionEnd": "SessionEnd",
-}
-
 
 def answer(
     event: dict[str, Any], settings: Settings, service: Service, session: Session
 ) -> dict[str, Any]:
     """Return the answer for Cursor. Raises the errors of `hook_events.answer`."""
     name = str(event.get("hook_event_name"))
-    if name == "beforeSubmitPrompt":
+    if name == hook_events.PROMPT:
         hook_events.save_prompt(event, settings, session)
         return {"continue": True}
     if name == "afterAgentResponse":
         if isinstance(event.get("text"), str) and event["text"].strip():
             session.update(answer=event["text"])
         return {}
-    if name == "postToolUse":
+    if name == "PostToolUse":
         add_results(session, event.get("tool_output"))
     roots = event.get("workspace_roots")
     if not event.get("cwd") and isinstance(roots, list) and roots:
         event = {**event, "cwd": roots[0]}
-    if name == "stop" and event.get("status") not in (None, "completed"):
-        name = "preCompact"  # an interrupted turn is saved as it is, without a second look
-    event = {**event, "hook_event_name": EVENT_NAMES.get(name, name)}
+    if name == "Stop" and event.get("status") not in (None, "completed"):
+        # an interrupted turn is saved as it is, without a second look
+        event = {**event, "hook_event_name": "PreCompact"}
     return hook_events.answer(event, settings, service, session)

@@ -1,9 +1,8 @@
-"""Gemini CLI's events, translated to those of the other agents.
-
-Source: docs/hooks/reference.md of github.com/google-gemini/gemini-cli.
-"""
+"""Events of Gemini CLI and of its fork Qwen Code."""
 
 from __future__ import annotations
+
+import re
 
 import hook_events
 from hook_service import Service, Settings
@@ -13,48 +12,30 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-EVENT_NAMES = {
-    "BeforeAgent": "UserPromptSubmit",
-    "BeforeTool": "PreToolUse",
-    "AfterTool": "PostToolUse",
-    "AfterAgent": "Stop",
-    "PreCompress": "PreCompact",
-}
-TOOL_NAMES = {
-    "write_file": "Write",
-    "replace": "Edit",
-    "read_file": "Read",
-    "run_shell_command": "Bash",
-}
-
-
-def translated(event: dict[str, Any]) -> dict[str, Any]:
-    """Return an event with the names of the other agents."""
-    name, tool = str(event.get("hook_event_name")), str(event.get("tool_name"))
-    changed = {
-        **event,
-        "hook_event_name": EVENT_NAMES.get(name, name),
-        "transcript_path": None,  # of another format
-        "last_assistant_message": event.get("prompt_response"),
-    }
-    return {**changed, "tool_name": TOOL_NAMES.get(tool, tool)} if "tool_name" in event else changed
+# Gemini CLI puts what a hook added at the start of the session before the first prompt.
+_ADDED = re.compile(r"<hook_context>.*?</hook_context>\s*", re.DOTALL)
 
 
 def answer(
     event: dict[str, Any], settings: Settings, service: Service, session: Session
 ) -> dict[str, Any]:
-    """Return the answer to a translated event. Raises the errors of `hook_events.answer`."""
+    """Return the answer to an event. Raises the errors of `hook_events.answer`."""
     name = event.get("hook_event_name")
+    event = {**event, "transcript_path": None}  # of another format
+    if name == hook_events.PROMPT:
+        event["prompt"] = _ADDED.sub("", str(event.get("prompt") or ""))
+        if not event["prompt"] and session.read().get("prompt"):
+            return {}  # Qwen Code sends one before each request of a turn
     if name == "PostToolUse":
         response = event.get("tool_response")
         add_results(session, response.get("llmContent") if isinstance(response, dict) else None)
     if name != "Stop":
         return hook_events.answer(event, settings, service, session)
-    both = str(event.get("last_assistant_message") or "")
-    event = {**event, "last_assistant_message": _last_answer(event, both, session)}
+    text = str(event.get("prompt_response") or event.get("last_assistant_message") or "")
+    event["last_assistant_message"] = _last_answer(event, text, session)
     answer = hook_events.answer(event, settings, service, session)
     if answer.get("decision"):
-        session.update(first_answer=both)
+        session.update(first_answer=text)
     return answer
 
 

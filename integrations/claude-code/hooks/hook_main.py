@@ -6,6 +6,7 @@ import json
 import os
 import sys
 
+from hook_agents import AGENTS, translated
 from hook_service import InvalidSetupError, Service, Settings
 from hook_state import Session
 
@@ -13,13 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-AGENTS = {  # with the modules that answer their events
-    "claude-code": "hook_events",
-    "codex": "hook_events",
-    "cursor": "hook_cursor",
-    "gemini-cli": "hook_gemini",
-    "opencode": "hook_events",  # opencode.js translates its events
-}
 EVENT_BYTES_MAX = 64 << 20
 
 
@@ -50,10 +44,7 @@ def answer_event(
     """
     event: dict[str, Any] = {}
     try:
-        event = _parse(raw_event)
-        hooks = __import__(AGENTS[agent])  # imported when needed, because an agent waits
-        if agent == "gemini-cli":
-            event = hooks.translated(event)
+        event = translated(_parse(raw_event), agent)
         settings = Settings(environment, agent, url)
         session_id = _string(event, "session_id") or _string(event, "conversation_id") or "default"
         session = Session(settings.state_folder, agent, session_id)
@@ -62,6 +53,7 @@ def answer_event(
             settings.is_off = True
             if _is_memory(event):
                 return _answer_off(event, agent, session, off)
+        hooks = __import__(AGENTS[agent]["module"])  # only now, because an agent waits
         answer: dict[str, Any] = hooks.answer(event, settings, service, session)
         return answer if agent == "cursor" else _with_message(answer, event, service, session)
     except Exception as error:  # noqa: BLE001 - the agent must continue, whatever is wrong here
@@ -81,16 +73,16 @@ def _off_file(event: dict[str, Any], settings: Settings) -> str:
 
 def _is_memory(event: dict[str, Any]) -> bool:
     """Return False for tool calls: permissions are checked and logged also without memory."""
-    return not _string(event, "hook_event_name").lower().endswith("tooluse")
+    return not _string(event, "hook_event_name").endswith("ToolUse")
 
 
 def _answer_off(event: dict[str, Any], agent: str, session: Session, off: str) -> dict[str, Any]:
     """Return the answer to an event while memory is off; what the turn has is forgotten."""
     name = _string(event, "hook_event_name")
-    if name in ("UserPromptSubmit", "beforeSubmitPrompt"):
+    if name == "UserPromptSubmit":
         session.update(prompt=None, is_private=True, is_notice=False, answer=None, draft=None)
     if agent == "cursor":
-        return {"continue": True} if name == "beforeSubmitPrompt" else {}
+        return {"continue": True} if name == "UserPromptSubmit" else {}
     return {"systemMessage": f"Remembrancer is off: {off}"} if name == "SessionStart" else {}
 
 
@@ -125,7 +117,7 @@ def _answer_failure(
     reason = str(error) if is_expected else f"internal error: {type(error).__name__}"
     is_open = environment.get("REMEMBRANCER_HOOK_PERMISSIONS") == "open"
     is_open = is_open or environment.get("REMEMBRANCER_HOOK_GATE") == "off"
-    if not is_open and event.get("hook_event_name") in ("PreToolUse", "preToolUse"):
+    if not is_open and event.get("hook_event_name") == "PreToolUse":
         from hook_output import denial
 
         return denial(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import re
 
-from hook_locations import Location
-from hook_patches import patch_paths
+from shell.locations import Location
+from shell.patches import patch_paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def accessed_paths(
     targets: list[tuple[str, str] | None] = []
     name = tool.lower()
     if name in _SHELL_TOOLS:
-        from hook_programs import interpret
+        from shell.programs import interpret
 
         return interpret(_command_text(arguments), _called_in(arguments, location))
     if name in _PATCH_TOOLS:
@@ -83,7 +83,7 @@ def _mcp_paths(tool: str, arguments: dict[str, Any], location: Location) -> list
     for name, value in itertools.islice(_strings(arguments), _ARGUMENTS_MAX):
         names = set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
         if names & _COMMANDS:
-            from hook_programs import interpret
+            from shell.programs import interpret
 
             targets += interpret(value, location)
         elif names & _PATHS and "\n" not in value:

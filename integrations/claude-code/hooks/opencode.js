@@ -1,31 +1,6 @@
-// Automatic memory for opencode: passes its events to the hook program of Remembrancer.
-// `remembrancer install opencode` writes this file with the words of the command.
-import { spawn } from "node:child_process";
-
-const COMMAND = ["COMMAND"];
+// Automatic memory for opencode.
 const TOOLS = { bash: "Bash", edit: "Edit", multiedit: "MultiEdit", patch: "apply_patch", read: "Read", write: "Write" };
 const OTHERS = /^(batch|codesearch|glob|grep|invalid|list|lsp|plan|question|skill|task|todo|web)/;
-
-function hook(event) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(COMMAND[0], COMMAND.slice(1), { stdio: ["pipe", "pipe", "ignore"] });
-    let text = "";
-    child.stdout.on("data", (part) => (text += part));
-    child.on("error", reject);
-    child.on("close", () => {
-      try {
-        resolve(text ? JSON.parse(text) : {});
-      } catch (error) {
-        reject(error);
-      }
-    });
-    child.stdin.on("error", () => {});
-    child.stdin.end(JSON.stringify(event));
-  });
-}
-
-// Memory never holds up a turn: without an answer there is none.
-const tried = (event) => hook(event).catch(() => ({}));
 
 function textOf(parts) {
   return parts.filter((one) => one.type === "text" && !one.synthetic && !one.ignored).map((one) => one.text).join("\n").trim();

@@ -2,7 +2,7 @@
 
     python3 -I -S remembrancer_hook.py AGENT [URL]
 
-AGENT is claude-code, codex, cursor or gemini-cli. The program needs only Python's standard library.
+AGENT is one of `hook_agents.AGENTS`. The program needs only Python's standard library.
 Modules are imported when they are needed, because an agent waits for every hook.
 """
 

@@ -353,8 +353,9 @@ def install(
     and its address if no other agent needs them.
 
     Args:
-        agent: Hooks and tools: claude-code, codex, cursor, gemini-cli or opencode. Tools
-            alone: claude-desktop, goose, vscode or zed.
+        agent: Hooks and tools: claude-code, codex, cursor, gemini-cli, qwen-code, opencode or
+            cline. Tools alone: claude-desktop, continue, copilot-cli, goose, vscode, windsurf or
+            zed.
         scope: user: for all projects; project: for this folder.
         gate: What needs a grant. writes: changes of system files, and reads of secrets; all: all
             reads of system files, too; off: nothing.

@@ -103,6 +103,7 @@ def _sections(pack: StartPack, facts: list[Fact]) -> Iterator[tuple[str, list[Kn
         ("Facts", parts.facts),
         ("Profile", [line for line in parts.map.splitlines() if line.strip()]),
         ("Summaries of this session", parts.summaries),
+        ("Decided here last", parts.decisions or []),
         ("How the last session ended", [parts.last_session] if parts.last_session else []),
         ("Files and commands of several sessions", [parts.names] if parts.names else []),
         ("Lessons", parts.cubes),

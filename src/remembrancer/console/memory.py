@@ -24,6 +24,7 @@ from ..files.files import list_files
 from ..http.dispatch import ThreadPool
 from ..memory.facts.life import change_fact, fact_timeline, list_facts, remove_fact
 from ..memory.history import activity, browse
+from ..memory.history.endings import change_event
 from ..memory.history.forget import NotConfirmed, erase_event, forget
 from ..memory.recall.explain import explain
 from ..permissions.teams import list_teams
@@ -33,7 +34,7 @@ from ..protocol.errors import InvalidRequest, Problem
 from ..protocol.facts import FactChange, FactsQuery
 from ..protocol.filters import filters_of
 from ..protocol.forget import Forget
-from ..protocol.memory import EventsQuery, ListedEvent
+from ..protocol.memory import EventChange, EventsQuery, ListedEvent
 from ..protocol.search import PROJECT, Author, Explanation, MemoryQuery
 from ..protocol.trust import SOURCES
 from . import layout
@@ -561,7 +562,10 @@ def _fact(browser: BrowserRequest, fact_id: str, rejected: RejectedForm) -> dict
 
 
 def act_on_several(browser: BrowserRequest) -> Response:
-    """Pin, unpin, end, delete or forget the records that a form picks, by `do`."""
+    """Pin, unpin, end, delete or forget the records that a form picks, by `do`.
+
+    All are facts, or all are turns.
+    """
     form = browser.form
     browser.form_session()
     ids = [name.removeprefix("pick_") for name in form if name.startswith("pick_")]
@@ -571,6 +575,11 @@ def act_on_several(browser: BrowserRequest) -> Response:
     do = layout.one_of(form, "do", ("forget", "pin", "unpin", "end", "delete"))
     if do == "forget":
         return _forget_events(browser, ids, back)
+    done = {"pin": "pinned", "unpin": "no longer pinned", "end": "ended", "delete": "deleted"}
+    if ids[0].startswith("e_") and do in ("pin", "unpin"):
+        for event_id in ids:
+            change_event(*browser.arguments, event_id, EventChange(pinned=do == "pin"))
+        return browser.redirect(back, notice=f"{len(ids)} of {len(ids)} turns {done[do]}.")
     facts = [fact_timeline(*browser.arguments, fact_id).fact for fact_id in ids]  # all exist
     if do != "delete":
         facts = [fact for fact in facts if fact.status == "current"]
@@ -585,7 +594,6 @@ def act_on_several(browser: BrowserRequest) -> Response:
             remove_fact(*browser.arguments, fact.fact_id)
         else:
             change_fact(*browser.arguments, fact.fact_id, changes[do])
-    done = {"pin": "pinned", "unpin": "no longer pinned", "end": "ended", "delete": "deleted"}
     return browser.redirect(back, notice=f"{len(facts)} of {len(ids)} facts {done[do]}.")
 
 

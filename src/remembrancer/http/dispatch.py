@@ -204,6 +204,7 @@ def _turns_of_member(batch: TurnBatch, caller: Caller) -> list[BatchTurn]:
 LARGE_BODIES_MAX = 2
 LOOKS_OF_ACCOUNT = 2
 LARGE_BODY_BYTES = 8 << 10
+LOOK_SECONDS = 5  # between two looks at the process for the metrics
 IN_FLIGHT_MAX = 1000  # more requests would only queue and time out
 # Bodies on their way, with a key and without one. They do not count as requests in flight.
 SLOW_BODIES_MAX = 1000
@@ -407,6 +408,19 @@ class Dispatcher:
         self._shares[request.entered_as] -= 1
         if not self._shares[request.entered_as]:
             del self._shares[request.entered_as]
+
+    def look_at_process(self) -> None:
+        """Let the metrics know how this process is."""
+        waiting = sum(map(len, self._pools.values()))
+        self.metrics.server.set_process(
+            waiting=waiting, index_bytes=self.context.index_cache.nbytes
+        )
+
+    async def watch_process(self) -> None:
+        """Let the metrics know how this process is, again and again, until it is cancelled."""
+        while True:
+            self.look_at_process()
+            await asyncio.sleep(LOOK_SECONDS)
 
     def check_capacity(self, account_id: int | None) -> None:
         """Raise Unavailable if too many requests are in flight.

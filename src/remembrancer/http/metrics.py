@@ -6,26 +6,95 @@ values into files of the folder in PROMETHEUS_MULTIPROC_DIR.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from ..models import ModelAttempt
 from ..protocol.agent import Figures, Part
+from ..protocol.execution import Level
+from ..protocol.status import SandboxState
+from ..settings import resident_bytes
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Gauge, Metric
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
 _MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120)
-# Largest share of the time spent on counting duties: the count reads every step of the last day.
-DUTIES_SHARE_MAX = 0.02
+# Largest share of the time spent on counting what is stored, such as every step of the last day.
+COUNT_SHARE_MAX = 0.02
 DUTIES = ("searched", "remembered", "sealed", "rated", "looked", "passed")
+
+SANDBOX_STATES: tuple[SandboxState, ...] = (*get_args(Level), "unavailable", "not started")
 
 _IN_FLIGHT = "remembrancer_requests_in_flight"
 MEDIA_TYPE = "text/plain; version=1.0.0; charset=utf-8; escaping=underscores"  # of the library
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreFigures:
+    """What a count of the store gave: duties of the last day, records by kind, and the size."""
+
+    duties: Figures
+    records: Mapping[str, int]
+    store_bytes: int
+
+
+class ServerGauges:
+    """Gauges of the store, the sandbox and the processes of one server."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        from prometheus_client import Gauge
+
+        # of what all processes share, so that any of them may set it
+        of_all = partial(Gauge, registry=registry, multiprocess_mode="mostrecent")
+        self._due = of_all(
+            "remembrancer_duties_due", "Protocol duties due in the last day.", ("duty",)
+        )
+        self._done = of_all(
+            "remembrancer_duties_done", "Protocol duties fulfilled in the last day.", ("duty",)
+        )
+        self._records = of_all("remembrancer_records", "Stored records by kind.", ("kind",))
+        self._store_bytes = of_all("remembrancer_store_bytes", "Size of the store.")
+        self._sandbox = of_all(
+            "remembrancer_sandbox", "1 for the state of the sandbox, 0 for others.", ("state",)
+        )
+        of_each = partial(Gauge, registry=registry, multiprocess_mode="livesum")
+        self._workers = of_each("remembrancer_workers", "Processes that answer requests.")
+        self._waiting = of_each("remembrancer_requests_waiting", "Requests that wait for a thread.")
+        self._index_bytes = of_each(
+            "remembrancer_index_memory_bytes", "Memory of the loaded search indexes."
+        )
+        self._memory_bytes = of_each(
+            "remembrancer_process_memory_bytes",
+            "Resident memory of the processes; what they share counts in each.",
+        )
+
+    def set_process(self, *, waiting: int, index_bytes: int) -> None:
+        """Say how this process is."""
+        self._workers.set(1)
+        self._waiting.set(waiting)
+        self._index_bytes.set(index_bytes)
+        self._memory_bytes.set(resident_bytes())
+
+    def set_sandbox(self, state: SandboxState) -> None:
+        """Say in which state the sandbox is."""
+        for one in SANDBOX_STATES:
+            self._sandbox.labels(one).set(one == state)
+
+    def set_store(self, figures: StoreFigures) -> None:
+        """Say what a count of the store gave."""
+        for name in DUTIES:
+            part: Part = getattr(figures.duties, name)
+            self._due.labels(name).set(part.of)
+            self._done.labels(name).set(part.done)
+        for kind, n in figures.records.items():
+            self._records.labels(kind).set(n)
+        self._store_bytes.set(figures.store_bytes)
 
 
 class Metrics:
@@ -37,8 +106,8 @@ class Metrics:
 
         self._registry = CollectorRegistry()
         self._clock = clock
-        self._duties_lock = Lock()
-        self._next_duties_s = 0.0  # of the clock, when to count duties again
+        self._count_lock = Lock()
+        self._next_count_s = 0.0  # of the clock, when to count what is stored again
         labels = ("method", "route")
         self.requests = Counter(
             "remembrancer_requests",
@@ -82,18 +151,7 @@ class Metrics:
         )
 
         self._backups, self._backup_time = _backup_metrics(registry)
-        self._due = self._duties("remembrancer_duties_due", "Protocol duties due in the last day.")
-        self._done = self._duties(
-            "remembrancer_duties_done", "Protocol duties fulfilled in the last day."
-        )
-
-    def _duties(self, name: str, help_text: str) -> Gauge:
-        """Return a gauge of the store, which any process may set."""
-        from prometheus_client import Gauge
-
-        return Gauge(
-            name, help_text, ("duty",), registry=self._registry, multiprocess_mode="mostrecent"
-        )
+        self.server = ServerGauges(registry)
 
     def count_model(self, attempt: ModelAttempt) -> None:
         """Count one request to a language model.
@@ -118,27 +176,24 @@ class Metrics:
         """Return all metrics with their samples, of all processes of this server."""
         return list(self._everywhere().collect())
 
-    def refresh_duties(self, count: Callable[[], Figures]) -> None:
-        """Set the gauges of duties from a new count, unless the last one was a moment ago.
+    def refresh_store(self, count: Callable[[], StoreFigures]) -> None:
+        """Set the gauges of the store from a new count, unless the last one was a moment ago.
 
-        How long a count is served depends on its duration (DUTIES_SHARE_MAX). While one runs,
+        How long a count is served depends on its duration (COUNT_SHARE_MAX). While one runs,
         other callers keep the values before it. Raises what `count` raises.
         """
-        if not self._duties_lock.acquire(blocking=False):
+        if not self._count_lock.acquire(blocking=False):
             return
         try:
             began_s = self._clock()
-            if began_s < self._next_duties_s:
+            if began_s < self._next_count_s:
                 return
             figures = count()
             ended_s = self._clock()
-            self._next_duties_s = ended_s + (ended_s - began_s) / DUTIES_SHARE_MAX
+            self._next_count_s = ended_s + (ended_s - began_s) / COUNT_SHARE_MAX
         finally:
-            self._duties_lock.release()
-        for name in DUTIES:
-            part: Part = getattr(figures, name)
-            self._due.labels(name).set(part.of)
-            self._done.labels(name).set(part.done)
+            self._count_lock.release()
+        self.server.set_store(figures)
 
     def text(self) -> bytes:
         """Return the metrics of the server's processes in the Prometheus text format."""

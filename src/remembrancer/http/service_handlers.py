@@ -72,11 +72,22 @@ def prometheus_metrics(call: Call[None]) -> Response:
     """Return the metrics. Raises NotOwner, OwnerKeyPinned for other machines without such a key."""
     if not _is_open(call.request, call.context.settings.open_metrics):
         require_unpinned_reader(call.dispatcher.caller(call.request.headers))
+    series = call.dispatcher.metrics
+    call.dispatcher.look_at_process()
+    series.server.set_sandbox(call.dispatcher.sandbox.state)
     try:
-        call.dispatcher.metrics.refresh_duties(lambda: service_compliance(call.context))
+        series.refresh_store(lambda: _store_figures(call.context))
     except StoreUnavailable as error:  # metrics matter most when the store is down
-        _log.warning("compliance metrics not refreshed; serving the previous values: %s", error)
-    return Response(call.dispatcher.metrics.text(), headers={"Content-Type": metrics.MEDIA_TYPE})
+        _log.warning("metrics of the store not refreshed; serving the previous values: %s", error)
+    return Response(series.text(), headers={"Content-Type": metrics.MEDIA_TYPE})
+
+
+def _store_figures(context: Context) -> metrics.StoreFigures:
+    return metrics.StoreFigures(
+        duties=service_compliance(context),
+        records=status.store_counts(context, None)._asdict(),
+        store_bytes=status.store_bytes(context),
+    )
 
 
 def openapi_document(call: Call[None]) -> Response:

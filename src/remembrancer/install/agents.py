@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -73,16 +74,32 @@ _CURSOR = (
 )
 _CLIENT_VARIABLES = ["REMEMBRANCER_KEY", "REMEMBRANCER_KEY_FILE", "XDG_CONFIG_HOME"]
 _CURSOR_TOOLS = "Shell|Write|Edit|Delete|Read|MCP:.*"
-_GEMINI_CLI = {  # with the events of the others whose timeouts they have
-    "SessionStart": "SessionStart",
-    "BeforeAgent": "UserPromptSubmit",
-    "BeforeTool": "PreToolUse",
-    "AfterTool": "PostToolUse",
-    "AfterAgent": "Stop",
-    "PreCompress": "PreCompact",
-    "SessionEnd": "SessionEnd",
+# Agents with hooks and tools in one file: folder, events with those of `_SECONDS`, tools, and the
+# units of a timeout in a second.
+_ONE_FILE: dict[str, tuple[str, dict[str, str], str, int]] = {
+    # Source: github.com/google-gemini/gemini-cli, docs/tools/mcp-server.md and docs/hooks.
+    "gemini-cli": (
+        ".gemini",
+        {
+            "SessionStart": "SessionStart",
+            "BeforeAgent": "UserPromptSubmit",
+            "BeforeTool": "PreToolUse",
+            "AfterTool": "PostToolUse",
+            "AfterAgent": "Stop",
+            "PreCompress": "PreCompact",
+            "SessionEnd": "SessionEnd",
+        },
+        "write_file|replace|read_file|run_shell_command|mcp_.*",
+        1000,
+    ),
+    # Source: github.com/QwenLM/qwen-code, docs/users/features/hooks.md and mcp.md.
+    "qwen-code": (
+        ".qwen",
+        {event: event for event in _SECONDS},
+        "write_file|edit|notebook_edit|read_file|run_shell_command|monitor|agent|mcp__.*",
+        1,
+    ),
 }
-_GEMINI_CLI_TOOLS = "write_file|replace|read_file|run_shell_command|mcp_.*"
 
 
 def plan_changes(agent: str, options: InstallOptions) -> list[Change]:
@@ -110,7 +127,7 @@ def _claude_code(options: InstallOptions) -> list[Change]:
     source = folder() / "claude-code" / "skills" / "memory" / "SKILL.md"
     return [
         _hooks(settings, "claude-code", options),
-        _server(servers, server, options),
+        member_change(servers, ("mcpServers", NAME), None if options.remove else server),
         _file(skill, source.read_text("utf-8"), options),
     ]
 
@@ -135,11 +152,10 @@ def _codex(options: InstallOptions) -> list[Change]:
 
 def _cursor(options: InstallOptions) -> list[Change]:
     own = options.home / ".cursor"
-    command, *words = mcp_command("cursor", options, beside_hooks=True)
-    server = {"command": command, "args": words}
+    server = _server_of("cursor", options, beside_hooks=True)
     changes = [
         _cursor_hooks(own / "hooks.json", options),
-        _server(own / "mcp.json", server, options),
+        member_change(own / "mcp.json", ("mcpServers", NAME), server),
     ]
     if options.is_project:
         part = (
@@ -155,22 +171,20 @@ def _cursor(options: InstallOptions) -> list[Change]:
     return changes
 
 
-def _gemini_cli(options: InstallOptions) -> list[Change]:
-    """Return the change for Gemini CLI: hooks and tools are in one file, which may have comments.
-
-    Source: github.com/google-gemini/gemini-cli, docs/tools/mcp-server.md and docs/hooks.
-    """
-    path = options.home / ".gemini" / "settings.json"
-    command, *words = mcp_command("gemini-cli", options, beside_hooks=True)
-    server = None if options.remove else {"command": command, "args": words}
-    hook = {"type": "command", "name": NAME, "command": hook_command("gemini-cli", options)}
+def _one_file(agent: str, options: InstallOptions) -> list[Change]:
+    """Return the change for an agent of `_ONE_FILE`; the file may have comments."""
+    name, events, tools, units = _ONE_FILE[agent]
+    path = options.home / name / "settings.json"
+    hook = {"type": "command", "name": NAME, "command": hook_command(agent, options)}
 
     def edit(document: EditableJson) -> None:
-        put_member(document, path, ("mcpServers", NAME), server)
+        put_member(
+            document, path, ("mcpServers", NAME), _server_of(agent, options, beside_hooks=True)
+        )
         require_object(document, path, "hooks")
-        for event, name in _GEMINI_CLI.items():
-            group: dict[str, Any] = {"matcher": _GEMINI_CLI_TOOLS} if "Tool" in event else {}
-            group["hooks"] = [{**hook, "timeout": _SECONDS[name] * 1000}]
+        for event, same in events.items():
+            group: dict[str, Any] = {"matcher": tools} if "Tool" in event else {}
+            group["hooks"] = [{**hook, "timeout": _SECONDS[same] * units}]
             _put(document, event, None if options.remove else group, path)
 
     return [json_change(path, edit, allows_comments=True)]
@@ -255,25 +269,11 @@ def _has_only_ours(entry: Any) -> bool:
     return bool(places) and len(places) == len(entry["hooks"])
 
 
-def _server(path: Path, server: dict[str, Any], options: InstallOptions) -> Change:
-    return member_change(path, ("mcpServers", NAME), None if options.remove else server)
-
-
 def _file(path: Path, text: str, options: InstallOptions) -> Change:
     return Change(path, text_of(path), None if options.remove else text)
 
 
 GOOSE_TIMEOUT_S = 300
-
-
-def _claude_desktop(options: InstallOptions) -> list[Change]:
-    """Return the changes for Claude Desktop.
-
-    Source: modelcontextprotocol.io/docs/develop/connect-local-servers.
-    """
-    _require_user_scope("Claude Desktop", options)
-    path = _application_folder(options) / "Claude" / "claude_desktop_config.json"
-    return [member_change(path, ("mcpServers", NAME), _server_of("claude-desktop", options))]
 
 
 def _opencode(options: InstallOptions) -> list[Change]:
@@ -289,12 +289,34 @@ def _opencode(options: InstallOptions) -> list[Change]:
     server = {"type": "local", "command": command, "enabled": True}
     value = None if options.remove else server
     plugins = (base / ".opencode" if options.is_project else base) / "plugins"
-    plugin = (folder() / "claude-code" / "hooks" / "opencode.js").read_text("utf-8")
-    words = json.dumps(shlex.split(hook_command("opencode", options)))
     return [
         member_change(path, ("mcp", NAME), value, allows_comments=True),
-        _file(plugins / "remembrancer.js", plugin.replace('["COMMAND"]', words), options),
+        _plugin(plugins, "opencode", options),
     ]
+
+
+def _cline(options: InstallOptions) -> list[Change]:
+    """Return the changes for Cline: tools, and a plugin that passes events to the hooks.
+
+    Source: docs.cline.bot, "Adding and configuring servers" and "Plugins".
+    """
+    _require_user_scope("cline", options)
+    own = options.home / ".cline"
+    server = _server_of("cline", options, beside_hooks=True)
+    settings = own / "data" / "settings" / "cline_mcp_settings.json"
+    return [
+        member_change(settings, ("mcpServers", NAME), server),
+        _plugin(own / "plugins", "cline", options),
+    ]
+
+
+def _plugin(plugins: Path, agent: str, options: InstallOptions) -> Change:
+    """Return the change of a plugin in JavaScript: the common start, and the part of the agent."""
+    hooks = folder() / "claude-code" / "hooks"
+    parts = [(hooks / f"{name}.js").read_text("utf-8") for name in ("plugin", agent)]
+    words = json.dumps(shlex.split(hook_command(agent, options)))
+    text = "\n".join(parts).replace('["COMMAND"]', words)
+    return _file(plugins / "remembrancer.js", text, options)
 
 
 def _goose(options: InstallOptions) -> list[Change]:
@@ -302,7 +324,7 @@ def _goose(options: InstallOptions) -> list[Change]:
 
     Source: block.github.io/goose/docs/guides/config-files.
     """
-    _require_user_scope("Goose", options)
+    _require_user_scope("goose", options)
     command, *words = mcp_command("goose", options)
     extension = {
         "type": "stdio",
@@ -318,42 +340,52 @@ def _goose(options: InstallOptions) -> list[Change]:
     return [yaml_change(path, ("extensions", NAME), None if options.remove else extension)]
 
 
-def _vscode(options: InstallOptions) -> list[Change]:
-    """Return the changes for Visual Studio Code.
-
-    Source: code.visualstudio.com/docs/copilot/customization/mcp-servers.
-    """
-    folder = _application_folder(options) / "Code" / "User"
-    path = (options.home / ".vscode" if options.is_project else folder) / "mcp.json"
-    server = _server_of("vscode", options)
-    value = None if server is None else {"type": "stdio", **server}
-    return [member_change(path, ("servers", NAME), value, allows_comments=True)]
-
-
-def _zed(options: InstallOptions) -> list[Change]:
-    """Return the changes for Zed.
-
-    Source: zed.dev/docs/ai/mcp and zed.dev/docs/configuring-zed.
-    """
-    folder = options.home / ".zed" if options.is_project else options.config / "zed"
-    server = _server_of("zed", options)
-    value = None if server is None else {**server, "env": {}}
-    names = ("context_servers", NAME)
-    return [member_change(folder / "settings.json", names, value, allows_comments=True)]
-
-
-HOSTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
-    "claude-desktop": _claude_desktop,
-    "opencode": _opencode,
-    "goose": _goose,
-    "vscode": _vscode,
-    "zed": _zed,
+# Applications with tools alone: file of the user and of a project (None: none), name of the object
+# of servers, and what an entry has besides the command. Sources:
+# modelcontextprotocol.io/docs/develop/connect-local-servers,
+# docs.continue.dev/customize/deep-dives/mcp, `copilot mcp add --help`,
+# code.visualstudio.com/docs/copilot/customization/mcp-servers,
+# docs.windsurf.com/windsurf/cascade/mcp, zed.dev/docs/ai/mcp.
+_TOOLS_ALONE: dict[str, tuple[str, str | None, str, dict[str, Any]]] = {
+    "claude-desktop": ("{apps}/Claude/claude_desktop_config.json", None, "mcpServers", {}),
+    "continue": (
+        "{home}/.continue/mcpServers/remembrancer.json",
+        ".continue/mcpServers/remembrancer.json",
+        "mcpServers",
+        {},
+    ),
+    "copilot-cli": (
+        "{home}/.copilot/mcp-config.json",
+        ".github/mcp.json",
+        "mcpServers",
+        {"type": "local", "tools": ["*"]},
+    ),
+    "vscode": ("{apps}/Code/User/mcp.json", ".vscode/mcp.json", "servers", {"type": "stdio"}),
+    "windsurf": ("{home}/.codeium/windsurf/mcp_config.json", None, "mcpServers", {}),
+    "zed": ("{config}/zed/settings.json", ".zed/settings.json", "context_servers", {"env": {}}),
 }
 
 
-def _server_of(agent: str, options: InstallOptions) -> dict[str, Any] | None:
-    """Return the entry that most applications share, or None for a removal."""
-    command, *words = mcp_command(agent, options)
+def _tools_alone(agent: str, options: InstallOptions) -> list[Change]:
+    """Return the change for an application of `_TOOLS_ALONE`; the file may have comments."""
+    of_user, of_project, member, more = _TOOLS_ALONE[agent]
+    path = Path(
+        of_user.format(apps=_application_folder(options), config=options.config, home=options.home)
+    )
+    if options.is_project:
+        if of_project is None:
+            _require_user_scope(agent, options)
+        path = options.home / str(of_project)
+    server = _server_of(agent, options)
+    value = None if server is None else {**more, **server}
+    return [member_change(path, (member, NAME), value, allows_comments=True)]
+
+
+def _server_of(
+    agent: str, options: InstallOptions, *, beside_hooks: bool = False
+) -> dict[str, Any] | None:
+    """Return the entry that most agents share, or None for a removal."""
+    command, *words = mcp_command(agent, options, beside_hooks=beside_hooks)
     return None if options.remove else {"command": command, "args": words}
 
 
@@ -373,6 +405,9 @@ AGENTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "cursor": _cursor,
-    "gemini-cli": _gemini_cli,
-    **HOSTS,
+    **{agent: partial(_one_file, agent) for agent in _ONE_FILE},
+    "opencode": _opencode,
+    "cline": _cline,
+    "goose": _goose,
+    **{agent: partial(_tools_alone, agent) for agent in _TOOLS_ALONE},
 }

@@ -223,6 +223,9 @@ class StartParts(Message):
     """How the last session of the project ended, in one line."""
     names: OrAbsent[str] = None
     """Files and commands that came up in several sessions of the project, in one line."""
+    decisions: OrAbsent[list[str]] = None
+    """Settings that turns of the project named with a value, each with its latest one and the day,
+    newest first, at most 8."""
 
 
 class StartPack(Message):

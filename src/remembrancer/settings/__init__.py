@@ -8,6 +8,7 @@ from .reading import (
     from_environment,
     processors,
     read,
+    resident_bytes,
     set_variable,
     settings_file,
 )

@@ -10,6 +10,7 @@ import ctypes
 import difflib
 import math
 import os
+import resource
 import signal
 import tomllib
 from collections.abc import Collection, Mapping
@@ -169,6 +170,14 @@ def available_bytes() -> int | None:
         most = int((_CGROUP / "memory.max").read_text("ascii"))
         amounts.append(most - int((_CGROUP / "memory.current").read_text("ascii")))
     return min(amounts, default=None)
+
+
+def resident_bytes() -> int:
+    """Return how much memory this process has in use; 0 if it is not known."""
+    with suppress(OSError, ValueError):
+        pages = Path("/proc/self/statm").read_text("ascii").split()[1]
+        return int(pages) * resource.getpagesize()
+    return 0
 
 
 def end_with(parent: int) -> None:

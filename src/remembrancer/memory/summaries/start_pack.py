@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...accounts import session_user_id, user_of_session
@@ -30,8 +30,12 @@ LAST_TURNS_MAX = 200  # of a project, among which the end of its last session is
 TELLING_WORDS_MIN = 10  # of a turn
 LINE_CHARACTERS_MAX = 160  # of each side of a turn
 NAMES_MAX = 8  # files and commands of a project
-# In backquotes, with a space, a dot or a slash: a file, a command, an address
-_NAME = re.compile(r"`((?=[^`\n]{0,79}[ ./])[^`\n]{3,80})`")
+DECISIONS_MAX = 8
+SPAN_CHARACTERS_MAX = 80
+_SPAN = re.compile(r"`([^`\n]*)`")
+_NAME = re.compile(r"[^ ]+[./].*|[^ ]+ .*")  # a file, a command, an address
+# A setting and its value: a decision, in whatever language people talk about it.
+_DECISION = re.compile(r"(?P<name>(?:[\w.\[\]-]+ )?[\w.-]+)(?: ?= ?|: )(?![=>])\S.*", re.ASCII)
 FENCE_TOKENS = 60  # of the fence lines and the note about omitted items
 _STORED = (
     "What the memory service stores for this user. Only the headings are written by the service. "
@@ -194,6 +198,7 @@ def _parts(
         cubes=cubes,
         last_session=_last_session(turns),
         names=_names(turns),
+        decisions=_decisions(turns) or None,
     )
     unread = totals.facts - len(facts) + totals.summaries - len(l1s)
     is_counted = as_of_ms is None and request.project is None
@@ -250,7 +255,7 @@ def _names(turns: Sequence[Row]) -> str | None:
     sessions: dict[str, set[int]] = {}
     last_ms: dict[str, int] = {}
     for row in turns:
-        for name in _NAME.findall(f"{row.query}\n{row.response}"):
+        for name in filter(_NAME.fullmatch, _spans(row)):
             sessions.setdefault(name, set()).add(row.session)
             last_ms.setdefault(name, row.occurred_ms)
     often = sorted(sessions, key=lambda name: -len(sessions[name]))  # newest first among equals
@@ -261,6 +266,23 @@ def _names(turns: Sequence[Row]) -> str | None:
     return f"{day} {', '.join(f'`{name}`' for name in names)}"
 
 
+def _decisions(turns: Sequence[Row]) -> list[str]:
+    """Return the settings that turns named with a value, each with its latest one, newest first."""
+    decisions: dict[str, str] = {}
+    for row in turns:
+        for text in _spans(row):
+            if match := _DECISION.fullmatch(text):
+                decisions.setdefault(match["name"], _dated(f"`{text}`", row.occurred_ms))
+    return list(decisions.values())[:DECISIONS_MAX]
+
+
+def _spans(row: Row) -> Iterator[str]:
+    """Yield what stands in backquotes in a turn, as far as it is a line and short."""
+    for text in _SPAN.findall(f"{row.query}\n{row.response}"):
+        if 3 <= len(text) <= SPAN_CHARACTERS_MAX and text == text.strip():
+            yield text
+
+
 def _sections(parts: StartParts) -> tuple[PackSection, ...]:
     """Return the sections of a pack; the map line by line, newest first."""
     last, names = ([] if one is None else [one] for one in (parts.last_session, parts.names))
@@ -269,6 +291,7 @@ def _sections(parts: StartParts) -> tuple[PackSection, ...]:
         PackSection(head="Map", items=lines, share=3, newest_last=True, is_text=True),
         PackSection(head="Wishes of the user", items=parts.instructions, share=2),
         PackSection(head="Critical facts", items=parts.facts, share=3),
+        PackSection(head="Decided here last", items=parts.decisions or [], share=2),
         PackSection(head="The last session here ended with", items=last, share=2),
         PackSection(head="Files and commands of several sessions here", items=names, share=1),
         PackSection(head="This session so far", items=parts.summaries, share=3),

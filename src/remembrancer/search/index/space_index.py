@@ -576,6 +576,11 @@ class IndexCache:
         self.has_requests = threading.Event()
         self.masks = EventMasks()
 
+    @property
+    def nbytes(self) -> int:
+        """Memory use of the cached indexes in bytes."""
+        return self._total
+
     def take(self, space: Hashable) -> SpaceIndex:
         """Return the index of a space, an empty one if it is not loaded.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from hook_calls import Call
-from hook_language_names import AWKS, EDITORS, LANGUAGES, SEDS, SHELLS
-from hook_outputs import check_outputs
-from hook_shell_words import unescaped
-from hook_words import UNKNOWN, UNKNOWNS, plain, script_text
+from .calls import Call
+from .language_names import AWKS, EDITORS, LANGUAGES, SEDS, SHELLS
+from .outputs import check_outputs
+from .values import UNKNOWN, UNKNOWNS, plain, script_text
+from .word_parser import unescaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def run_code(call: Call, language: str, code: str, arguments: list[str]) -> None
     """Check a program in a language."""
     code = script_text(code)
     if language in ("python", "pypy"):
-        from hook_python import check_python
+        from .python import check_python
 
         check_python(call, code, arguments)
         return

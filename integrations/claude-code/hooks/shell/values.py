@@ -10,7 +10,7 @@ import fnmatch
 import os
 import re
 
-from hook_shell_words import unescaped
+from .word_parser import unescaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +55,13 @@ class State:
         for name in ("variables", "arrays", "functions", "aliases", "references"):
             setattr(other, name, dict(getattr(self, name)))
         return other
+
+    def enter(self, folder: str) -> None:
+        """Change the folder; a relative one begins in the present ones."""
+        is_absolute = folder.startswith("/")
+        self.cwds = (
+            [folder] if is_absolute else [f"{cwd.rstrip('/')}/{folder}" for cwd in self.cwds]
+        )
 
     def merge(self, other: State) -> None:
         """Add the folders and values of another branch to the possible ones."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hook_shell_words import ShellSyntaxError, TooComplexError, WordParser
+from .word_parser import ShellSyntaxError, TooComplexError, WordParser
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

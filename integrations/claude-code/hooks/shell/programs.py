@@ -6,13 +6,13 @@ import os
 import posixpath
 import re
 
-from hook_calls import Call, is_remote
-from hook_interpreter import Interpreter
-from hook_language_names import NAMES as LANGUAGE_NAMES
-from hook_locations import Location, resolved
-from hook_outputs import CLOUD, REMOTE, check_outputs
-from hook_shell_words import ShellSyntaxError
-from hook_words import UNKNOWN, UNKNOWNS, State, cleaned, plain, script_text
+from .calls import Call, is_remote
+from .interpreter import Interpreter
+from .language_names import NAMES as LANGUAGE_NAMES
+from .locations import Location, resolved
+from .outputs import CLOUD, REMOTE, check_outputs
+from .values import UNKNOWN, UNKNOWNS, State, cleaned, plain, script_text
+from .word_parser import ShellSyntaxError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,15 +108,15 @@ def interpret(command: str, location: Location) -> list[tuple[str, str]]:
 
 def run_program(interpreter: Interpreter, words: list[str], state: State, stdin: str) -> str:
     """Interpret a call of a builtin or program; return its output as far as it is known."""
-    import hook_builtins
+    from . import builtin_commands
 
     name = program_name(interpreter, words[0], state)
     call = Call(interpreter, words, state, stdin, name)
-    if handler := hook_builtins.HANDLERS.get(name):
+    if handler := builtin_commands.HANDLERS.get(name):
         return handler(call)
     for variable, value in list(state.variables.items()):
         if variable.isupper() and value and value[0]:
-            hook_builtins.variable_command(call, variable, value[0])
+            builtin_commands.variable_command(call, variable, value[0])
     program = words[0]
     if "/" in program and not UNKNOWNS.match(program):
         interpreter.access(program, "exec", state)
@@ -160,8 +160,8 @@ def program_name(interpreter: Interpreter, word: str, state: State) -> str:
 
 def _run_script(call: Call, script: str) -> str:
     """Interpret a script that the same command has written."""
-    from hook_language_names import LANGUAGES
-    from hook_languages import run_code
+    from .language_names import LANGUAGES
+    from .languages import run_code
 
     line = script.partition("\n")[0]
     match = re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?([A-Za-z]+)", line)
@@ -172,15 +172,14 @@ def _run_script(call: Call, script: str) -> str:
 
 
 def _handler(name: str) -> Callable[[Call], str] | None:
-    import hook_builtins
-    import hook_wrappers
+    from . import builtin_commands, wrappers
 
-    if handler := hook_builtins.HANDLERS.get(name) or hook_wrappers.HANDLERS.get(name):
+    if handler := builtin_commands.HANDLERS.get(name) or wrappers.HANDLERS.get(name):
         return handler
     if name in LANGUAGE_NAMES:
-        import hook_languages
+        from . import languages
 
-        return hook_languages.HANDLERS[name]
+        return languages.HANDLERS[name]
     if name in _MODES:
         return _mode
     if name in _WRITERS or name.startswith("mkfs"):
@@ -203,7 +202,7 @@ _QUOTERS = REMOTE - {"codex"} | {"cat", "tee", "git"}  # a patch in their argume
 
 def _check_patch(call: Call) -> None:
     """Check the files of a patch in an argument or the input."""
-    from hook_patches import patch_paths
+    from .patches import patch_paths
 
     for text in [*call.arguments, call.stdin]:
         if "***" in text and call.name not in _QUOTERS:
@@ -325,7 +324,7 @@ def _reader(call: Call) -> str:
     texts = []
     for path in others:
         (call.look if call.name in _LOOKERS else call.read)(path)
-        texts.append(call.interpreter.known_text(path, call.state))
+        texts.append(call.text_of(path))
     text = "".join(texts) if others else call.stdin
     words = call.interpreter.words
     if call.name == "ls":
@@ -534,7 +533,7 @@ def _check_scripts(call: Call) -> None:
             if is_value or is_inline or text.startswith("!"):
                 call.command(text.lstrip("!"))
             if is_value or is_inline or re.search(r"\\write18|[%$]\(|\bsystem\(|execute\(", text):
-                from hook_languages import run_code
+                from .languages import run_code
 
                 run_code(call, "", text, [])
                 for script in re.findall(

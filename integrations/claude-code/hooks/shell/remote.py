@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from hook_calls import Call
-from hook_words import UNKNOWN, UNKNOWNS, plain, script_text
+from .calls import Call
+from .values import UNKNOWN, UNKNOWNS, plain, script_text
 
 _LOCAL_HOSTS = re.compile(r"(?:.*@)?(?:localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0|0)")
 

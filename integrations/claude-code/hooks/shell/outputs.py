@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from hook_words import UNKNOWNS
+from .values import UNKNOWNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hook_calls import Call
+    from .calls import Call
 
 # Options whose value is written, by program: letters, or long names.
 _OUTPUT_OPTIONS = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from hook_calls import Call
-from hook_patches import diff_paths
-from hook_words import UNKNOWN, plain, script_text
+from .calls import Call
+from .patches import diff_paths
+from .values import UNKNOWN, plain, script_text
 
 _GIT_CHANGES = frozenset(
     "init clone checkout switch restore reset clean pull merge rebase cherry-pick revert apply am "
@@ -30,9 +30,7 @@ def git_command(call: Call) -> str:
         ):
             value = words.pop(0)
         if name == "-C" and value:
-            here = inner.state.cwds
-            path = call.interpreter.location.expand_home(plain(value))
-            inner.state.cwds = [path if path.startswith("/") else f"{cwd}/{path}" for cwd in here]
+            inner.state.enter(call.interpreter.location.expand_home(plain(value)))
         elif name == "--work-tree":
             trees.append(value)
         elif name == "--git-dir":
@@ -129,10 +127,7 @@ def patch_command(call: Call) -> str:
     for name, value in options:
         if name in ("d", "directory"):
             call.write(value)
-            here = plain(value)
-            inner.state.cwds = [
-                here if here.startswith("/") else f"{cwd}/{here}" for cwd in call.state.cwds
-            ]
+            inner.state.enter(plain(value))
     if words:
         inner.write(words[0])
         text = call.interpreter.patch_text(words[1], call.state) if len(words) > 1 else text

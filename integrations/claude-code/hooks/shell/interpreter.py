@@ -11,10 +11,10 @@ import posixpath
 import re
 from time import monotonic
 
-from hook_locations import Location
-from hook_shell import Node, parse
-from hook_shell_words import ShellSyntaxError, TooComplexError
-from hook_words import UNKNOWN, UNKNOWNS, VALUES_MAX, State, Words, plain, script_text
+from .locations import Location
+from .parser import Node, parse
+from .values import UNKNOWN, UNKNOWNS, VALUES_MAX, State, Words, plain, script_text
+from .word_parser import ShellSyntaxError, TooComplexError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

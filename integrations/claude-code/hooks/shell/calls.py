@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from hook_locations import PATH_CHARACTERS_MAX
+from .locations import PATH_CHARACTERS_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hook_interpreter import Interpreter
-    from hook_words import State
+    from .interpreter import Interpreter
+    from .values import State
 
 
 class Call:
@@ -50,8 +50,8 @@ class Call:
 
     def command(self, text: str) -> None:
         """Interpret a text that may be a command; ignore it if it is none."""
-        from hook_shell import parse
-        from hook_shell_words import ShellSyntaxError
+        from .parser import parse
+        from .word_parser import ShellSyntaxError
 
         try:
             parse(text)
@@ -64,6 +64,12 @@ class Call:
         if not words:
             return ""
         return self.interpreter.call(words, self.state, self.stdin if stdin is None else stdin)
+
+    def text_of(self, path: str) -> str:
+        """Return the text of a file, as far as it is known; that of the input for its names."""
+        if path in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"):
+            return self.stdin
+        return self.interpreter.known_text(path, self.state)
 
     def unreadable_script(self, text: str) -> None:
         """Report a script that is decoded from something unknown: running it needs a grant."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 
-from hook_calls import Call, is_remote
-from hook_git import git_command, patch_command
-from hook_outputs import check_outputs
-from hook_remote import container_command, kubectl_command, ssh_command
-from hook_shell_words import unescaped
-from hook_words import UNKNOWN, UNKNOWNS, plain, script_text
+from .calls import Call, is_remote
+from .git import git_command, patch_command
+from .outputs import check_outputs
+from .remote import container_command, kubectl_command, ssh_command
+from .values import UNKNOWN, UNKNOWNS, plain, script_text
+from .word_parser import unescaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _prefix(call: Call) -> str:
     inner = Call(call.interpreter, [call.name], state.copy(), call.stdin, call.name)
     for name, value in options:
         if name in ("D", "chdir", "wd", "w") and value and call.name != "strace":
-            inner.state.cwds = [plain(value)]
+            inner.state.enter(plain(value))
         if name in ("e", "edit") and call.name == "sudo":
             for path in words:
                 call.write(path)
@@ -117,7 +117,7 @@ def _prefix(call: Call) -> str:
         if name in ("exec", "x", "a", "startas") and call.name == "start-stop-daemon" and value:
             words = [value, *words]
         if name in ("R", "root", "r") and call.name in ("unshare", "proot") and value:
-            inner.state.cwds = [plain(value)]
+            inner.state.enter(plain(value))
         if name == "c" and call.name == "capsh":
             call.script(value or " ".join(words))
     words = words[count:]
@@ -126,7 +126,7 @@ def _prefix(call: Call) -> str:
         inner.state.variables[name] = [value]
     while words and re.fullmatch(r"--|[0-9.]+[smhd]?|0x[0-9a-f]+", plain(words[0])):
         words = words[1:]
-    if not words and call.name in ("sudo", "nsenter", "unshare", "chroot", "pkexec"):
+    if not words and call.name in ("sudo", "nsenter", "unshare", "pkexec"):
         return call.script(call.stdin) if not UNKNOWNS.fullmatch(call.stdin) else UNKNOWN
     return inner.run(words)
 
@@ -136,7 +136,7 @@ def _env(call: Call) -> str:
     state = call.state.copy()
     for name, value in options:
         if name in ("C", "chdir"):
-            state.cwds = [plain(value)]
+            state.enter(plain(value))
         if name in ("S", "split-string"):
             rest = " ".join(script_text(word) for word in words)
             return call.interpreter.script(f"{script_text(value)} {rest}", state, call.stdin)
@@ -167,24 +167,13 @@ def _scripts(call: Call) -> str:
     if call.name in ("at", "batch"):
         for name, value in options:
             if name == "f":
-                call.script(call.interpreter.known_text(value, call.state))
+                call.script(call.text_of(value))
         return call.script(call.stdin)
-    arguments = call.arguments
-    if call.name == "parallel" and ":::" in arguments:
-        at = arguments.index(":::")
-        inner = Call(
-            call.interpreter, ["parallel", *arguments[:at]], call.state, call.stdin, call.name
-        )
-        _, words = inner.options(letters, names)
-        words = words or ["parallel"]
-        command = " ".join(words)
-        for value in arguments[at + 1 :][:50]:
-            call.script(command.replace("{}", value) if "{}" in command else f"{command} {value}")
-        return UNKNOWN
     if call.name == "parallel" and words:
-        for line in call.stdin.split("\n")[:50]:
-            command = " ".join(words)
-            call.script(command.replace("{}", line) if "{}" in command else f"{command} {line}")
+        at = words.index(":::") if ":::" in words else None
+        command = " ".join(words[:at])
+        for value in (call.stdin.split("\n") if at is None else words[at + 1 :])[:50]:
+            call.script(command.replace("{}", value) if "{}" in command else f"{command} {value}")
         return UNKNOWN
     if call.name == "flock" and words:
         call.write(words[0])
@@ -216,7 +205,7 @@ def _xargs(call: Call) -> str:
     for name, value in options:
         if name in ("a", "arg-file"):
             call.read(value)
-            text = call.interpreter.known_text(value, call.state)
+            text = call.text_of(value)
         elif name in ("I", "replace", "i"):
             place = value or "{}"
         elif name in ("0", "null"):
@@ -306,9 +295,7 @@ def _tar(call: Call) -> str:
     names = {name for name, _ in options}
     for name, value in options:
         if name in ("C", "directory", "one-top-level") and value:
-            here = plain(value)
-            base = inner.state.cwds
-            inner.state.cwds = [here if here.startswith("/") else f"{cwd}/{here}" for cwd in base]
+            inner.state.enter(plain(value))
         elif name in ("to-command", "use-compress-program", "I", "info-script", "F", "rsh-command"):
             call.script(value)
         elif name == "checkpoint-action" and "exec=" in value:
@@ -331,9 +318,7 @@ def _tar(call: Call) -> str:
         for name, value in options:
             if name in ("T", "files-from"):
                 call.read(value)
-                is_stdin = plain(value) in ("-", "/dev/stdin")
-                text = call.stdin if is_stdin else call.interpreter.known_text(value, call.state)
-                for line in text.splitlines():
+                for line in call.text_of(value).splitlines():
                     inner.read(line)
     return UNKNOWN
 
@@ -357,17 +342,14 @@ def _make(call: Call) -> str:
     inner = Call(call.interpreter, ["make"], call.state.copy(), call.stdin, "make")
     for name, value in options:
         if name in ("C", "directory"):
-            here = plain(value)
-            base = inner.state.cwds
-            inner.state.cwds = [here if here.startswith("/") else f"{cwd}/{here}" for cwd in base]
+            inner.state.enter(plain(value))
     if not any(name in ("f", "file", "makefile") for name, _ in options):
         names = ("GNUmakefile", "makefile", "Makefile")
         options += [("f", one) for one in names]
     for name, value in options:
         text = ""
         if name in ("f", "file", "makefile"):
-            is_stdin = plain(value) in ("-", "/dev/stdin")
-            text = call.stdin if is_stdin else call.interpreter.known_text(value, call.state)
+            text = call.text_of(value)
         elif name == "eval":
             text = value
         for place in re.findall(r"\$\(file\s*>>?\s*([^,)]+)", text):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from hook_shell_words import unescaped
-from hook_words import UNKNOWN, UNKNOWNS, VALUES_MAX, plain, script_text
+from .values import UNKNOWN, UNKNOWNS, VALUES_MAX, plain, script_text
+from .word_parser import unescaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hook_calls import Call
+    from .calls import Call
 
 # Values of these are commands.
 _COMMAND_VARIABLES = frozenset(
@@ -49,11 +49,7 @@ def _cd(call: Call) -> str:
         rest = target.lstrip(target[0])
         state.cwds = [target[0], *([rest] if rest.startswith("/") else [])]
     else:
-        name = call.interpreter.location.expand_home(plain(target))
-        if name.startswith("/"):
-            state.cwds = [name]
-        else:
-            state.cwds = [f"{cwd.rstrip('/')}/{name}" for cwd in state.cwds]
+        state.enter(call.interpreter.location.expand_home(plain(target)))
     return ""
 
 
@@ -151,8 +147,7 @@ def _source(call: Call) -> str:
         return ""
     path = call.arguments[0]
     call.read(path)
-    is_stdin = plain(path) in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-")
-    text = call.stdin if is_stdin else call.interpreter.known_text(path, call.state)
+    text = call.text_of(path)
     if UNKNOWNS.search(text):
         call.unreadable_script(text)
         return UNKNOWN

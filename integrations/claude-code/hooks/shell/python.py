@@ -5,9 +5,9 @@ from __future__ import annotations
 import _ast
 import re
 
-from hook_calls import Call
-from hook_shell_words import TooComplexError
-from hook_words import UNKNOWN, UNKNOWNS
+from .calls import Call
+from .values import UNKNOWN, UNKNOWNS
+from .word_parser import TooComplexError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

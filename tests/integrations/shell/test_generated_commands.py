@@ -10,9 +10,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import hook_locations
 import pytest
 from hook_paths import Location, accessed_paths
+from shell import locations
 
 COMMANDS = 120
 DEPTH_MAX = 3
@@ -105,8 +105,8 @@ def nested(command: str, rng: random.Random, depth: int) -> str:
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """A project, and a folder that plays the system folder: bash can write there."""
-    monkeypatch.setattr(hook_locations, "WRITE", [str(tmp_path / "system")])
-    monkeypatch.setattr(hook_locations, "FREE", ["/dev/null"])
+    monkeypatch.setattr(locations, "WRITE", [str(tmp_path / "system")])
+    monkeypatch.setattr(locations, "FREE", ["/dev/null"])
     monkeypatch.delenv("TMPDIR", raising=False)  # what it names is free, too
     return tmp_path / "project", tmp_path / "system"
 
