@@ -20,7 +20,7 @@ from command import Cli
 from engines import empty_store
 from filled import answers, fill
 from next_version import NEXT_NUMBER, next_version, schema_in
-from service import Http, new_key
+from service import Http, body_of, new_key
 from starlette.testclient import TestClient
 
 from remembrancer import testing
@@ -70,9 +70,7 @@ def files_of(context: Context) -> dict[str, bytes]:
 
 def create_file(http: Http, content: str) -> str:
     body = {"filename": "a", "content": content, "type": "txt"}
-    answer = http.post("/api/v7/tools/create-file", body)
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["filename"])
+    return str(body_of(http.post("/api/v7/tools/create-file", body))["filename"])
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from console.pages import EVERY_PAGE, FILES
 from console.reader import Reader
 from console.things import put_facts, put_permissions, put_things
-from service import Http
+from service import Http, body_of
 
 from remembrancer.console.exports import LISTS, as_csv
 
@@ -35,9 +35,7 @@ def filled(owner: Reader) -> Http:
 def rows(reader: Reader, name: str, **filters: str) -> list[dict[str, Any]]:
     """Return the rows of a list as JSON."""
     query = "&".join(f"{name}={value}" for name, value in filters.items())
-    answer = reader.get(f"{PATH}?list={name}&format=json&{query}")
-    assert answer.status_code == 200, answer.text
-    return list(answer.json())
+    return list(body_of(reader.get(f"{PATH}?list={name}&format=json&{query}")))
 
 
 def addresses(http: Http) -> list[str]:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command import captured
 
 from remembrancer import testing
 from remembrancer.accounts import keys
@@ -90,13 +91,11 @@ def test_first_start_prints_the_pages_a_key_and_three_steps(
     [address] = re.findall(r"listens on (\S+)", text)
     [key] = re.findall(r"sk_[0-9a-f]{64}", text)
     step = re.findall(r"(?m)^1\. .*?: (.*login.*)$", text)[0]
-    login = subprocess.run(
+    login = captured(
         ["sh", "-ec", step],
         input=key,
         env={**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
-        text=True,
         check=True,
-        capture_output=True,
     )
     ended, log = stop(server, signal.SIGTERM)
     again = start(workers)
@@ -159,13 +158,7 @@ def test_wrong_setting_is_told_once_before_anything_listens(
         "REMEMBRANCER_WORKERS": workers,
         f"REMEMBRANCER_{name}": value,
     }
-    process = subprocess.run(
-        [sys.executable, "-m", "remembrancer", "serve"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = captured([sys.executable, "-m", "remembrancer", "serve"], env=environment)
 
     assert process.returncode != 0
     assert "listens" not in process.stdout

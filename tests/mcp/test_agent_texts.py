@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service import Http, serving
+from service import Http, body_of, serving
 from starlette.applications import Starlette
 
 from remembrancer.accounts import caller_for
@@ -102,9 +102,7 @@ def test_mcp_lists_the_tools_that_the_address_names(
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": "2025-06-18",
         }
-        answer = http.post(f"/mcp{query}", message, headers=headers)
-        assert answer.status_code == 200
-        return dict(answer.json()["result"])
+        return dict(body_of(http.post(f"/mcp{query}", message, headers=headers))["result"])
 
     assert [tool["name"] for tool in ask("tools/list")["tools"]] == names
     assert not ask("tools/call", name="list_facts", arguments={})["isError"]

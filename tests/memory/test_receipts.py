@@ -14,7 +14,7 @@ import pytest
 from command import Cli
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from service import Http
+from service import Http, body_of
 
 from remembrancer.context import Context
 from remembrancer.memory.history.forget import (
@@ -44,9 +44,7 @@ def forget(**selection: object) -> Callable[[Http], dict[str, Any]]:
     def erase(http: Http) -> dict[str, Any]:
         for n in range(3):
             remember(http, n)
-        answer = http.post(FORGET, selection)
-        assert answer.status_code == 200, answer.text
-        return dict(answer.json())
+        return dict(body_of(http.post(FORGET, selection)))
 
     return erase
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from service import Http
+from service import Http, body_of
 
 PERM = "/api/v7/sysperm"
 NGINX: dict[str, Any] = {
@@ -19,15 +19,11 @@ WRITE: dict[str, Any] = {"path": "/etc/nginx/nginx.conf", "action": "write", "ag
 
 def create_grant(http: Http, **other: Any) -> str:
     """Grant as the owner; return the grant_id."""
-    answer = http.post(f"{PERM}/grant", {**NGINX, **other})
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["grant_id"])
+    return str(body_of(http.post(f"{PERM}/grant", {**NGINX, **other}))["grant_id"])
 
 
 def check(http: Http, **other: Any) -> dict[str, Any]:
-    answer = http.post(f"{PERM}/check", {**WRITE, **other})
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
+    return dict(body_of(http.post(f"{PERM}/check", {**WRITE, **other})))
 
 
 def log_action(http: Http, grant_id: str, **other: Any) -> Any:

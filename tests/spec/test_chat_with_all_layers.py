@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from endpoint import Endpoint, replies
-from service import Http
+from service import Http, body_of
 
 ALLERGY = "allergic to penicillin"
 
@@ -17,9 +17,7 @@ ALLERGY = "allergic to penicillin"
 def say(http: Http, message: str, session_id: str = "two", **more: Any) -> dict[str, Any]:
     """Send one chat message."""
     body = {"user_id": "owner", "message": message, "session_id": session_id, **more}
-    answer = http.post("/api/v7/agent/chat", body)
-    assert answer.status_code == 200, answer.text
-    result: dict[str, Any] = answer.json()
+    result: dict[str, Any] = body_of(http.post("/api/v7/agent/chat", body))
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from service import Http
+from service import Http, body_of
 
 from remembrancer import testing
 from remembrancer.cubes.outcomes import SETTLED_AFTER_MS
@@ -24,9 +24,7 @@ FOLLOWING = "Boil one part vinegar with two parts water, and rinse twice before 
 
 def create(http: Http, **more: Any) -> str:
     """Create a cube; return its id."""
-    answer = http.post("/api/v7/experience/create", {**LESSON, **more})
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["cube_id"])
+    return str(body_of(http.post("/api/v7/experience/create", {**LESSON, **more}))["cube_id"])
 
 
 def cube_ids(answer: Any) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from service import Http
+from service import Http, body_of
 
 NOTICE = (
     '<task-notification>\n<task-id>a81f3</task-id>\n<summary>Agent "ferry to Elba" completed: '
@@ -21,9 +21,7 @@ FERRY = ("When does the ferry to Elba leave?", "The ferry to Elba leaves Piombin
 def write(http: Http, query: str, response: str = "", **more: Any) -> str:
     """Store an event; return its id."""
     body = {"user_id": "owner", "query": query, "response": response, **more}
-    answer = http.post("/api/v7/event/write", body)
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["event_id"])
+    return str(body_of(http.post("/api/v7/event/write", body))["event_id"])
 
 
 def event(http: Http, event_id: str) -> Any:
