@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.locomo import Conversation, Event, Question
-from bench.sessions import run
+from bench.sessions import pairs, run
 
 START = datetime(2025, 1, 1, tzinfo=UTC)  # the set has no dates: a conversation a day
 
@@ -42,10 +42,7 @@ def _haystack(number: int, item: dict[str, Any], kind: str) -> Conversation:
             for one, message in zip(ids, messages, strict=True)
             if message["text"].strip() in wanted
         }
-        for place in range(0, len(messages), 2):
-            texts = [message["text"] for message in messages[place : place + 2]] + [""]
-            pair = tuple(ids[place : place + 2])
-            events.append(Event(session, texts[0], texts[1], at + place, pair))
+        events += pairs(session, [message["text"] for message in messages], ids, at)
     question = Question(item["question"], frozenset(evidence), 0, kind=item.get("category", kind))
     return Conversation(f"{kind} {number}", tuple(events), (question,))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.locomo import Conversation, Event, Question
-from bench.sessions import run
+from bench.sessions import pairs, run
 
 _DATE = "%Y/%m/%d (%a) %H:%M"
 
@@ -31,23 +31,14 @@ def haystacks(path: Path) -> Iterator[Conversation]:
 def _haystack(row: dict[str, Any]) -> Conversation:
     events: list[Event] = []
     evidence: set[str] = set()
-    for number, (name, date, turns) in enumerate(
-        zip(
-            row["haystack_session_ids"],
-            row["haystack_dates"],
-            row["haystack_sessions"],
-            strict=True,
-        )
-    ):
+    columns = (row[f"haystack_{one}"] for one in ("session_ids", "dates", "sessions"))
+    for number, (name, date, turns) in enumerate(zip(*columns, strict=True)):
         start = int(datetime.strptime(date, _DATE).replace(tzinfo=UTC).timestamp() * 1000)
         ids = [f"{name}:{place}" for place in range(len(turns))]
         marked = {one for one, turn in zip(ids, turns, strict=True) if turn.get("has_answer")}
         if name in row["answer_session_ids"]:
             evidence |= marked or set(ids)
-        for place in range(0, len(turns), 2):
-            texts = [turn["content"] for turn in turns[place : place + 2]] + [""]
-            pair = tuple(ids[place : place + 2])
-            events.append(Event(number, texts[0], texts[1], start + place, pair))
+        events += pairs(number, [turn["content"] for turn in turns], ids, start)
     question = Question(row["question"], frozenset(evidence), 0, kind=row["question_type"])
     return Conversation(row["question_id"], tuple(events), (question,))
 

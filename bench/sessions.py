@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.evidence import DEPTHS, fts, present
-from bench.locomo import Conversation, Question, conversations
+from bench.locomo import Conversation, Event, Question, conversations
 from bench.report import table, write_section
 from bench.retrieval import CATEGORIES
 from remembrancer.search import open_embedder
@@ -36,6 +36,13 @@ def measures(one: Conversation, question: Question, best: Sequence[int]) -> list
         turns = {turn for number in best[:depth] for turn in events[number].turns}
         row.append(len(question.evidence & turns) / len(question.evidence))
     return row
+
+
+def pairs(session: int, texts: list[str], ids: list[str], at_ms: int) -> Iterator[Event]:
+    """Yield the events of a session: two turns that follow each other, each with its id."""
+    for place in range(0, len(texts), 2):
+        query, response, *_ = [*texts[place : place + 2], ""]
+        yield Event(session, query, response, at_ms + place, tuple(ids[place : place + 2]))
 
 
 def report(some: Sequence[Conversation], embedder_name: str) -> str:
