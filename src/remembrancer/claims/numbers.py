@@ -303,7 +303,7 @@ _MAGNITUDE = re.compile(rf"[ ]?([万亿千]|[{_LETTERS}]+)\.?(?![{_LETTERS}\d])|
 _PREPOSITION = re.compile(r"[ ]d(?:e[ ]|['’])")  # deux millions d'euros
 _HALF_MORE = re.compile(r"[ -](?:and a half|et demie?|y medi[ao]|с половиной)\b", re.IGNORECASE)
 _HAN_NUMBER = re.compile(
-    rf"(?P<share>百分之)?(?P<digits>{CHINESE}|\d{1, 40}(?:\.\d{1, 40})?)"
+    rf"(?P<share>百分之)?(?P<digits>{CHINESE}|\d{{1,40}}(?:\.\d{{1,40}})?)"
     r"(?P<half>个半|半(?=[小天年个月公]))?"
 )
 _HAN_WITH_FRACTION = re.compile(
