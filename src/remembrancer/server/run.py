@@ -52,9 +52,6 @@ _RETRY_SECONDS_MAX = 5.0  # between two attempts to reach the database at start
 DESCRIPTORS_MAX = 65_536  # a connection needs one, a reader of the store three
 _GRACE_SECONDS = 20  # for requests in flight at shutdown
 _IDLE_SECONDS = 30  # before an idle connection is closed
-# A call passes several threads, and each waits for one that computes. With Python's 5 ms, p99
-# beside a flood is up to twice as long; with 0.2 ms, a flood of searches gets a quarter of them.
-_SWITCH_SECONDS = 0.0005
 # read again on SIGHUP
 # Their models are arrays, which processes that are forked share. Others start threads.
 _FORKABLE_EMBEDDERS = ("multilingual", "none")
@@ -188,7 +185,6 @@ def _serve(
             backups = ScheduledBackups(context.settings, context.store, report)
             backups.start()
         gc.enable()  # see cli.app.serve
-        sys.setswitchinterval(_SWITCH_SECONDS)
         with trimming():
             make_server(app).run(sockets=sockets)
     except KeyboardInterrupt:
