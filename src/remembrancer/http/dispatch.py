@@ -300,6 +300,7 @@ class Dispatcher:
         self.context = context
         self._body_limits = body_limits or {}
         self._short_turns = ShortTurns()
+        self._watch: asyncio.TimerHandle | None = None
         self._nothing_due = (0, 0)  # nothing reaches its `expires_at` between these moments
         self._in_flight_max = in_flight_max
         # Requests in flight by account; on the event loop only.
@@ -416,11 +417,11 @@ class Dispatcher:
             waiting=waiting, index_bytes=self.context.index_cache.nbytes
         )
 
-    async def watch_process(self) -> None:
-        """Let the metrics know how this process is, again and again, until it is cancelled."""
-        while True:
-            self.look_at_process()
-            await asyncio.sleep(LOOK_SECONDS)
+    def watch_process(self) -> None:
+        """Let the metrics know how this process is, now and again and again, until `close`."""
+        self.look_at_process()
+        loop = asyncio.get_running_loop()
+        self._watch = loop.call_later(LOOK_SECONDS, self.watch_process)
 
     def check_capacity(self, account_id: int | None) -> None:
         """Raise Unavailable if too many requests are in flight.
@@ -583,6 +584,8 @@ class Dispatcher:
 
     def close(self) -> None:
         """Wait for running work and release the threads. The context stays open."""
+        if self._watch is not None:
+            self._watch.cancel()
         self.context.models.close()  # first: it ends the waits for models
         for pool in self._pools.values():
             pool.shutdown()

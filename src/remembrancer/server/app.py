@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import create_task, to_thread
+from asyncio import to_thread
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -57,9 +57,8 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        watch = create_task(dispatcher.watch_process())
+        dispatcher.watch_process()
         yield
-        watch.cancel()
         await mcp.close()
         dispatcher.close()
         if telemetry is not None:
