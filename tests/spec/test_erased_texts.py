@@ -159,7 +159,11 @@ def memory_of_a_user(plant: Planter) -> None:
 
 def memory_of_a_session(plant: Planter) -> None:
     """Use every operation of the memory of a session."""
-    plant.send("/api/v7/remember", query=f"I live in {WORD}burg.", response="Noted.")
+    plant.send(
+        "/api/v7/remember",
+        query=f"I live in {WORD}burg. My {WORD} is called Ada.",
+        response="Noted.",
+    )
     plant.turn(l1_summary=f"About {WORD}.", l2_map=f"Home: {WORD}.")
     draft(plant)
     if "team" not in plant.place:
