@@ -15,7 +15,7 @@ from remembrancer.protocol.permissions import normal_path, normal_scope
 
 PROJECT = "/nonexistent/ada/garden"
 _LOCATION = hook_paths.Location(PROJECT, [PROJECT], "/nonexistent/ada")
-_TABLES = Path(__file__).parents[1] / "integrations" / "commands"
+_TABLES = Path(__file__).parents[1] / "integrations" / "shell" / "commands"
 _ACTIONS = {"read", "write", "exec", "delete"}
 _CHARACTERS_MAX = 2_000
 
