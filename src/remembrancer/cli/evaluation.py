@@ -6,9 +6,9 @@ import re
 import statistics
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -60,10 +60,6 @@ class Evaluation:
     answerable_without: float | None = None  # the same, of those that no turn answers
     median_ms: float = 0.0  # of a search, measured by the client
     misses: list[Miss] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the figures for JSON."""
-        return asdict(self)
 
 
 def read_questions(path: Path) -> list[Question]:
