@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..client import Client
 from ..protocol.limits import TOP_K_MAX
+from ..protocol.message import first_fault
 from ..protocol.search import ExplainedHit, MemoryAnswer, MemoryQuery
 from ..settings import SettingInvalid
 
@@ -77,10 +78,8 @@ def read_questions(path: Path) -> list[Question]:
         try:
             questions.append(Question.model_validate_json(line))
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the line"
             raise SettingInvalid(
-                f"{path}, line {number}: {place}: {first['msg']}. Expected is "
+                f"{path}, line {number}: {first_fault(error)}. Expected is "
                 '{"question": "…", "expected": ["event id or text of the turn", …]}.'
             ) from error
     if not 0 < len(questions) <= QUESTIONS_MAX:

@@ -222,15 +222,10 @@ class Verbs(Operations, OperationCaller):
         team: str | None = None,
     ) -> Steps[list[ListedEvent]]:
         """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
-        page: Sequence[ListedEvent]
-        events: list[ListedEvent] = []
-        pages: Pages[ListedEvent] | None = Verbs.events(
+        pages = Verbs.events(
             self, user_id=user_id, session_id=session_id, filters=filters, team=team
         )
-        while pages is not None and len(events) < limit:
-            page, pages = yield from pages
-            events += page
-        return events[:limit]
+        return _items(pages, limit)
 
     @Verb
     def update(self, fact_id: str, text: str, *, team: str | None = None) -> Steps[FactStored]:
@@ -374,12 +369,7 @@ class Verbs(Operations, OperationCaller):
         return (yield from _pages(Operations.list_facts, query, "facts", place="below"))
 
     def _all_facts(self, user_id: str, team: str | None) -> Steps[list[Fact]]:
-        facts: list[Fact] = []
-        pages: Pages[Fact] | None = self._facts("all", None, user_id, status="all", team=team)
-        while pages is not None:
-            page, pages = yield from pages
-            facts += page
-        return facts
+        return _items(self._facts("all", None, user_id, status="all", team=team))
 
     def _user(self, user_id: str | None) -> Steps[str]:
         """Return the user of a call. Ask the service once if neither call nor client names one."""
@@ -420,6 +410,16 @@ class Verbs(Operations, OperationCaller):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._connection.base_url!r})"
+
+
+def _items(pages: Pages[A] | None, most: int | None = None) -> Steps[list[A]]:
+    """Return the items of pages, at most so many of them."""
+    items: list[A] = []
+    page: Sequence[A]
+    while pages is not None and (most is None or len(items) < most):
+        page, pages = yield from pages
+        items += page
+    return items[:most]
 
 
 def _pages(
