@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 
 import pytest
 from command import Cli
-from console.reader import with_settings
 from console.test_frame import POLICY, inline_code
 from service import serving
 
@@ -159,7 +158,7 @@ def test_repeated_failures_lock_the_name(owner: Browser, browser: Browser) -> No
     assert "owner of this service" in owner.get("/console").text
 
 
-@with_settings(rate_sign_in_per_minute=5)
+@pytest.mark.settings(rate_sign_in_per_minute=5)
 def test_sign_in_attempts_per_address_are_limited(browser: Browser) -> None:
     """They are limited to 5 per minute and address (specification.md#rate-defaults)."""
     answers = [browser.send("/console/sign-in", name=f"n{n}", password=GOOD) for n in range(6)]
@@ -179,7 +178,7 @@ def test_session_cookie_is_http_only_and_same_site(browser: Browser, context: Co
     )
 
 
-@with_settings(public_url="https://memory.example.org/", rate_sign_in_per_minute=0)
+@pytest.mark.settings(public_url="https://memory.example.org/", rate_sign_in_per_minute=0)
 def test_service_behind_tls_uses_its_public_url(browser: Browser, context: Context) -> None:
     """With HTTPS the cookie has the prefix `__Host-` (specification.md#console-session-cookie)."""
     token = invite(context, "owner").reveal()

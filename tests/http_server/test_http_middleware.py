@@ -216,30 +216,21 @@ class TestMetrics:
         assert "ada" not in text
 
 
-class TestRateLimits:
-    """429 with `Retry-After` and the RateLimit headers.
+@pytest.mark.settings(rate_memory_per_minute=2)
+def test_request_over_the_rate_limit_is_429_with_retry_after(http: Http) -> None:
+    """The key is checked before, the body after; other keys and public paths go on.
 
     See specification.md#rate-headers, specification.md#rate-429.
     """
+    allowed = [http.get("/api/v7/event/ev_none") for _ in range(2)]
+    answer = http.get("/api/v7/event/ev_none")
 
-    @pytest.fixture
-    def context(self, folder: Path) -> Any:
-        service = testing.context(folder)
-        service = replace(service, settings=replace(service.settings, rate_memory_per_minute=2))
-        yield service
-        service.close()
-
-    def test_request_over_the_rate_limit_is_429_with_retry_after(self, http: Http) -> None:
-        """The key is checked before, the body after; other keys and public paths go on."""
-        allowed = [http.get("/api/v7/event/ev_none") for _ in range(2)]
-        answer = http.get("/api/v7/event/ev_none")
-
-        assert [a.status_code for a in allowed] == [404, 404]
-        assert [a.headers["ratelimit"].split(";")[1] for a in allowed] == ["r=1", "r=0"]
-        assert (answer.status_code, problem(answer)["error"]) == (429, "too_many_requests")
-        assert 1 <= int(answer.headers["retry-after"]) <= 30
-        assert answer.headers["ratelimit-policy"] == '"memory";q=2;w=60'
-        assert http.with_key(KEY).post_bytes("/api/v7/memory", b"not json").status_code == 401
-        assert http.post_bytes("/api/v7/memory", b"not json").status_code == 429
-        assert http.as_account("owner").get("/api/v7/event/ev_none").status_code == 404
-        assert [http.get("/api/v7/status").status_code for _ in range(5)] == [200] * 5
+    assert [a.status_code for a in allowed] == [404, 404]
+    assert [a.headers["ratelimit"].split(";")[1] for a in allowed] == ["r=1", "r=0"]
+    assert (answer.status_code, problem(answer)["error"]) == (429, "too_many_requests")
+    assert 1 <= int(answer.headers["retry-after"]) <= 30
+    assert answer.headers["ratelimit-policy"] == '"memory";q=2;w=60'
+    assert http.with_key(KEY).post_bytes("/api/v7/memory", b"not json").status_code == 401
+    assert http.post_bytes("/api/v7/memory", b"not json").status_code == 429
+    assert http.as_account("owner").get("/api/v7/event/ev_none").status_code == 404
+    assert [http.get("/api/v7/status").status_code for _ in range(5)] == [200] * 5

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from service import Http
 
-from remembrancer import testing
-from remembrancer.context import Context
 from remembrancer.http.problems import respond
 
 PATH = "/v1/chat/completions"
@@ -47,25 +42,15 @@ def test_error_under_v1_has_the_shape_of_openai(shared: Http) -> None:
     assert shared.get("/v11").json()["error"] == "not_found"  # only `/v1` and the paths below it
 
 
-class TestRateLimit:
-    """A server that allows one chat request per minute."""
+@pytest.mark.settings(rate_chat_per_minute=1)
+def test_exceeded_limit_has_code_and_header_of_openai(http: Http) -> None:
+    """429 with `rate_limit_exceeded`, `Retry-After` (specification.md#completions-errors)."""
+    answers = [http.post(PATH, {"messages": []}) for _ in range(2)]
 
-    @pytest.fixture
-    def context(self, folder: Path) -> Iterator[Context]:
-        """Return a context with this limit."""
-        service = testing.context(folder)
-        service = replace(service, settings=replace(service.settings, rate_chat_per_minute=1))
-        yield service
-        service.close()
-
-    def test_exceeded_limit_has_code_and_header_of_openai(self, http: Http) -> None:
-        """429 with `rate_limit_exceeded`, `Retry-After` (specification.md#completions-errors)."""
-        answers = [http.post(PATH, {"messages": []}) for _ in range(2)]
-
-        assert [answer.status_code for answer in answers] == [422, 429]
-        assert answers[1].json()["error"]["code"] == "rate_limit_exceeded"
-        assert answers[1].json()["error"]["type"] == "rate_limit_error"
-        assert int(answers[1].headers["retry-after"]) > 0
+    assert [answer.status_code for answer in answers] == [422, 429]
+    assert answers[1].json()["error"]["code"] == "rate_limit_exceeded"
+    assert answers[1].json()["error"]["type"] == "rate_limit_error"
+    assert int(answers[1].headers["retry-after"]) > 0
 
 
 def test_unforeseen_error_under_v1_is_a_server_error() -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,21 +13,13 @@ from hypothesis import strategies as st
 from service import new_key, rows
 from waiting import wait_until
 
-from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.http.admission import SMALL_BYTES, InFlight, RequestMemory
 from remembrancer.protocol.errors import Unavailable
 
 Connect = Callable[[], socket.socket]
 MIB = 1 << 20
-
-
-@pytest.fixture
-def context(folder: Path) -> Iterator[Context]:
-    """A context with 8 MiB for large bodies."""
-    service = testing.context(folder)
-    yield replace(service, settings=replace(service.settings, request_memory_bytes=8 * MIB))
-    service.close()
+pytestmark = pytest.mark.settings(request_memory_bytes=8 * MIB)
 
 
 def begin(connection: socket.socket, key: str, size: int, body: bytes) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
 from service import Http
 
 from remembrancer import testing
@@ -113,18 +110,11 @@ class TestKeyExpiry:
     See specification.md#auth-key-expiry.
     """
 
-    @pytest.fixture
-    def context(self, folder: Path) -> Iterator[Context]:
-        self.now_ms = 1_790_000_000_000
-        service = testing.context(folder, clock=lambda: self.now_ms)
-        yield service
-        service.close()
-
-    def test_expired_key_is_401(self, http: Http) -> None:
+    def test_expired_key_is_401(self, http: Http, clock: testing.FrozenClock) -> None:
         """An expired key is a 401 that says so (specification.md#auth-401)."""
         brief = http.as_account("owner", expires_in_ms=1000)
         before = brief.get("/api/v7/event/e_1").status_code
-        self.now_ms += 1000
+        clock.advance(1000)
 
         assert before == 404
         assert refused(brief.get("/api/v7/event/e_1"))

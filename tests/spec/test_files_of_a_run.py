@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 from service import Http, run_code
-
-from remembrancer import testing
-from remembrancer.context import Context
 
 QUOTA = 20_000
 WRITE = "open(%s + '.txt', 'w')"
@@ -63,18 +56,9 @@ def test_files_of_a_pinned_key_are_hidden_from_other_users(http: Http) -> None:
     assert [one.get(file["url"]).status_code for one in (ada, bob)] == [200, 404]
 
 
+@pytest.mark.settings(account_bytes_max=QUOTA, file_bytes_max=15_000)
 class TestQuota:
     """Files of programs count for the account's quota (specification.md#files-quota)."""
-
-    @pytest.fixture
-    def context(self, folder: Path) -> Iterator[Context]:
-        """Provide a service with a small quota for files."""
-        service = testing.context(folder)
-        yield replace(
-            service,
-            settings=replace(service.settings, account_bytes_max=QUOTA, file_bytes_max=15_000),
-        )
-        service.close()
 
     def test_files_beyond_the_quota_or_the_size_limit_are_listed_as_left_out(
         self, http: Http

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +80,9 @@ def stored_bytes(folder: Path) -> bytes:
 
 
 @pytest.fixture
-def context(folder: Path) -> Iterator[Context]:
+def context(context: Context) -> Context:
     """Return a real context with a scripted language model."""
-    service = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
-    yield service
-    service.close()
+    return replace(context, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
 
 
 @pytest.mark.parametrize(("endpoint", "example"), EXAMPLES, ids=[e.path for e, _ in EXAMPLES])

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
-import pytest
-from service import Http, rows
+from service import Http
 
 from remembrancer import testing
-from remembrancer.context import Context
 
 TURN = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3."}
 
@@ -99,29 +96,22 @@ def test_repeated_identical_turn_is_stored_once(http: Http) -> None:
     assert http.rows()["events"] == before["events"] + 1
 
 
-class TestRetryExpiry:
-    """Expiry of repeated turns and idempotency keys, with a clock that the test moves."""
+def test_identical_turn_after_ten_minutes_is_a_new_one(
+    http: Http, clock: testing.FrozenClock
+) -> None:
+    """After 10 minutes it is a new turn (specification.md#remember-dedupe)."""
+    first = http.remember(**TURN)
+    clock.advance(10 * 60_000)
 
-    @pytest.fixture
-    def context(self, folder: Any) -> Any:
-        self.now_ms = 1_790_000_000_000
-        service = testing.context(folder, clock=lambda: self.now_ms)
-        yield service
-        service.close()
+    assert http.remember(**TURN)["event_id"] != first["event_id"]
 
-    def test_identical_turn_after_ten_minutes_is_a_new_one(self, http: Http) -> None:
-        """After 10 minutes it is a new turn (specification.md#remember-dedupe)."""
-        first = http.remember(**TURN)
-        self.now_ms += 10 * 60_000
 
-        assert http.remember(**TURN)["event_id"] != first["event_id"]
+def test_idempotency_key_expires_after_a_day(http: Http, clock: testing.FrozenClock) -> None:
+    """An idempotency key expires after 24 hours (specification.md#idempotency-expiry)."""
+    first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
+    clock.advance(24 * 3_600_000)
 
-    def test_idempotency_key_expires_after_a_day(self, http: Http, context: Context) -> None:
-        """An idempotency key expires after 24 hours (specification.md#idempotency-expiry)."""
-        first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
-        self.now_ms += 24 * 3_600_000
+    second = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
 
-        second = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
-
-        assert second.json()["event_id"] != first.json()["event_id"]
-        assert rows(context)["answers"] == 1
+    assert second.json()["event_id"] != first.json()["event_id"]
+    assert http.rows()["answers"] == 1

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +18,6 @@ from spec.permission_calls import (
 )
 
 from remembrancer import testing
-from remembrancer.context import Context
 
 
 @pytest.fixture
@@ -171,14 +167,9 @@ def test_checks_are_not_idempotent(http: Http) -> None:
     assert (first["allowed"], again["allowed"]) == (True, False)
 
 
+@pytest.mark.settings(rate_sysperm_per_minute=2)
 class TestCheckRate:
     """A flood of checks must not fill the disk (specification.md#sysperm-rate)."""
-
-    @pytest.fixture
-    def context(self, folder: Path) -> Iterator[Context]:
-        service = testing.context(folder)
-        yield replace(service, settings=replace(service.settings, rate_sysperm_per_minute=2))
-        service.close()
 
     def test_check_over_the_limit_is_429_without_an_entry(self, http: Http, agent: Http) -> None:
         answers = [
