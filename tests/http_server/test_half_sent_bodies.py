@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import selectors
 import socket
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from http_server.raw import Connect, bearer, post_turn, request, status_of
 from service import new_key
 from starlette.applications import Starlette
 
 from remembrancer.context import Context
 from remembrancer.http.dispatch import IN_FLIGHT_MAX, SLOW_BODIES_MAX
 
-Connect = Callable[[], socket.socket]
 HALF = b" " * 32_768
-TURN = json.dumps({"query": "When?", "response": "At 9:40."}).encode()
 FORM = "Content-Type: application/x-www-form-urlencoded"
-
-
-def head(path: str, *headers: str, size: int = 2 * len(HALF)) -> bytes:
-    """Return the head of a request with a body of `size` bytes."""
-    lines = (f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {size}", *headers)
-    return "\r\n".join([*lines, "", ""]).encode("ascii")
-
-
-def status_of(connection: socket.socket) -> int:
-    """Read the head of the next response; return its status."""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        chunk = connection.recv(4_096)
-        assert chunk, data
-        data += chunk
-    return int(data.split()[1])
 
 
 def first_readable(connections: list[socket.socket]) -> socket.socket:
@@ -50,17 +32,20 @@ def first_readable(connections: list[socket.socket]) -> socket.socket:
 def is_alive(connect: Connect) -> bool:
     """Return True if the server answers the liveness probe."""
     connection = connect()
-    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    connection.sendall(request("GET", "/healthz"))
     return status_of(connection) == 200
 
 
 def remember(connect: Connect, key: str) -> int:
     """Store a turn; return the status."""
     connection = connect()
-    json_type = "Content-Type: application/json"
-    authorization = f"Authorization: Bearer {key}"
-    connection.sendall(head("/api/v7/remember", json_type, authorization, size=len(TURN)) + TURN)
+    connection.sendall(post_turn(key))
     return status_of(connection)
+
+
+def head(path: str, *headers: str, size: int = 2 * len(HALF)) -> bytes:
+    """Return the head of a request with a body of `size` bytes."""
+    return request("POST", path, f"Content-Length: {size}", *headers)
 
 
 @pytest.fixture
@@ -100,8 +85,8 @@ def test_half_sent_bodies_leave_room_for_other_requests(
     key = new_key(context)
     start = {
         "form": head("/console/sign-in", FORM, size=100),
-        "keyed": head("/api/v7/remember", f"Authorization: Bearer {key}", size=100),
-        "mcp": head("/mcp", f"Authorization: Bearer {key}", size=100),
+        "keyed": head("/api/v7/remember", bearer(key), size=100),
+        "mcp": head("/mcp", bearer(key), size=100),
     }[kind]
     half_sent = [connect() for _ in range(SLOW_BODIES_MAX + 1)]
     for number, connection in enumerate(half_sent):
