@@ -1,8 +1,7 @@
-"""The programs of docs/guides/frameworks.md run with the real packages, and the way from mem0."""
+"""The programs of docs/guides/frameworks.md run with the real packages."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 from architecture.blocks import Block, blocks
 from architecture.tree import ROOT
-from command import Cli, captured
+from command import captured
 from frameworks.conftest import ANSWER, WEATHER, Place
 from frameworks.environments import PYTHON, node_modules_of, python_of
 from service import new_key
@@ -104,39 +103,6 @@ def test_langgraph_examples_print_the_conversation_of_their_page(
     printed = run([python, str(ROOT / "examples" / f"{name}.py"), place.url], tmp_path, variables)
 
     assert re.sub(r"e_\w+", "e_1", printed) == expected
-
-
-PROGRAM = ROOT / "tests" / "frameworks" / "programs" / "mem0_side_by_side.py"
-
-
-def test_same_calls_give_the_same_and_its_memories_are_imported(
-    place: Place, tmp_path: Path, environment: Callable[..., dict[str, str]]
-) -> None:
-    """docs/guides/import.md, "Move from mem0, Zep or Letta", with mem0 itself."""
-    (folder := tmp_path / "theirs").mkdir()
-    variables = environment() | {"KEY": place.key, "PYTHONPATH": str(ROOT / "src")}
-    printed = run([python_of("mem0"), str(PROGRAM), place.url, str(folder)], tmp_path, variables)
-    theirs, ours = (json.loads(line) for line in printed.splitlines() if line.startswith("{"))
-
-    assert theirs["found"] == ours["found"] == "Prefers a window seat on trains"
-    assert theirs["filtered"] == ours["filtered"] == ["Is allergic to peanuts"]
-    assert theirs["left"] == ours["left"] == 1
-    # What differs: a changed memory is overwritten there; here both wordings stay, with their times.
-    assert theirs["changes"] == ["ADD", "UPDATE"]
-    assert sorted(ours["changes"]) == ["current", "superseded"]
-
-    cli = Cli(tmp_path / "new", EMBEDDER="none")
-    assert cli("keys create --account owner").returncode == 0
-    imported = cli("import", str(folder / "mem0.json"))
-    assert imported.returncode == 0, imported.stderr
-    exported = cli("export", str(tmp_path / "out.zip"))
-    assert exported.returncode == 0, exported.stderr
-    members = run(["unzip", "-p", str(tmp_path / "out.zip"), "facts.jsonl"], tmp_path, variables)
-    facts = {line["text"]: line["metadata"] for line in map(json.loads, members.splitlines())}
-    assert {text: facts[text]["about"] for text in facts} == {
-        "Prefers a window seat on trains": "travel",
-        "Is allergic to peanuts": "food",
-    }
 
 
 CLIENTS = Path(__file__).parent / "programs" / "clients.py"

@@ -1,7 +1,9 @@
-"""Behaviour specific to PostgreSQL: retried transactions, broken connections, requests, schema."""
+"""Behaviour specific to PostgreSQL: retries, broken connections, requests, schema, dumps."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,10 +13,13 @@ from typing import Any
 import psycopg
 import pytest
 from account_rows import ADD, execute, names
+from command import captured
 from engines import empty_store, server
+from filled import fill
 from service import new_key
 from together import together
 
+from remembrancer import testing
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Context
 from remembrancer.memory.remember import remember
@@ -23,7 +28,8 @@ from remembrancer.protocol.memory import Turn, TurnBatch
 from remembrancer.settings import SettingInvalid
 from remembrancer.store import OutcomeUnknown, Store, StoreUnavailable, Transaction, open_store
 from remembrancer.store.postgresql.store import ATTEMPTS_MAX, PostgresqlStore
-from remembrancer.testing.postgres import Postgres
+from remembrancer.store.transfer.copy import store_digest
+from remembrancer.testing.postgres import Postgres, programs
 
 
 @pytest.fixture
@@ -375,3 +381,36 @@ def test_a_turn_of_a_batch_takes_one_round_trip(
     write_batch(database, caller, batch)
 
     assert len(requests) <= len(TURNS) + 2, requests
+
+
+# Row-level security: a transaction of the whole store.
+SEES_ALL_ROWS = {"PGOPTIONS": "-c remembrancer.account_id=0"}
+
+
+def dump_tool(program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return captured([programs() / program, *words], env={**os.environ, **SEES_ALL_ROWS}, timeout=60)
+
+
+def test_restored_dump_has_the_same_content(tmp_path: Path) -> None:
+    """docs/guides/deploy.md: dump and restore as the ordinary role that owns the store."""
+    used, restored, file = server().database(), server().database(), str(tmp_path / "dump")
+    with closing(testing.context(tmp_path, store=open_store(used, durability="normal"))) as context:
+        fill(context)
+        before = store_digest(context.store)
+        dumped = dump_tool(
+            "pg_dump", "--enable-row-security", "--format=custom", f"--file={file}", used
+        )
+    words = ("--exit-on-error", "--no-owner", "--no-comments", f"--dbname={restored}")
+    back = dump_tool("pg_restore", *words, file)
+
+    assert (dumped.returncode, back.returncode) == (0, 0), dumped.stderr + back.stderr
+    with closing(open_store(restored)) as store:
+        assert store_digest(store) == before
+
+
+def test_pg_dump_refuses_an_incomplete_dump(tmp_path: Path) -> None:
+    """Without --enable-row-security, pg_dump itself refuses: policies would hide rows."""
+    url = server().database()
+    open_store(url).close()
+
+    assert "row-level security" in dump_tool("pg_dump", url).stderr
