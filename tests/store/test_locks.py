@@ -1,11 +1,9 @@
-"""Locks between processes that serve one SQLite file.
-
-Two opened files stand for two processes: the locks belong to the open file.
-"""
+"""Locks: of a data folder, between processes that serve one SQLite file, and by name."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -18,6 +16,8 @@ import pytest
 from together import together
 from waiting import wait_until
 
+from remembrancer.store import DataFolderBusy, Store, StoreUnavailable
+from remembrancer.store.locations import hold
 from remembrancer.store.sqlite.store import RangeLocks, SqliteStore
 
 
@@ -168,3 +168,125 @@ def test_writers_of_shared_stores_all_make_progress(tmp_path: Path) -> None:
         counts = one.read(lambda tx: tx.all(count))
 
     assert [tuple(row) for row in counts] == [("command", 600), ("one", 600), ("other", 600)]
+
+
+ADD = "insert into usage (day, account_id, key_id, kind, count) values (1, 1, 1, 'turn', 1)"
+COUNT = (
+    f"{ADD} on conflict (day, account_id, key_id, kind) "
+    "do update set count = usage.count + 1 returning count"
+)
+
+
+def test_lock_has_one_holder_at_a_time(store: Store) -> None:
+    within, most = [0], [0]
+
+    def enter() -> None:
+        for _ in range(5):
+            with store.lock("blob a", "blob b") as is_ours:
+                within[0] += 1
+                most[0] = max(most[0], within[0])
+                store.read(lambda tx: tx.one_or_none("select 1"))  # the holder uses the store
+                within[0] -= 1
+            assert is_ours
+
+    together(*[enter] * 6)
+
+    assert most == [1]
+
+
+def test_lock_without_wait_returns_false_when_taken(store: Store) -> None:
+    with store.lock("upkeep", wait=False) as first:
+        acquired: list[bool] = []
+
+        def try_lock(name: str) -> None:
+            with store.lock(name, wait=False) as is_ours:
+                acquired.append(is_ours)
+
+        for name in ("upkeep", "another"):
+            together(lambda name=name: try_lock(name))  # type: ignore[misc]
+
+    assert (first, acquired) == (True, [False, True])
+    with store.lock("upkeep", wait=False) as again:
+        assert again
+
+
+def test_lock_is_released_after_an_exception(store: Store) -> None:
+    with pytest.raises(LookupError), store.lock("blob"):
+        raise LookupError
+    with store.lock("blob", wait=False) as is_ours:
+        assert is_ours
+
+
+def test_locks_taken_in_any_order_do_not_deadlock(store: Store) -> None:
+    finished: list[str] = []
+
+    def take(*names: str) -> None:
+        for _ in range(10):
+            with store.lock(*names):
+                finished.append(names[0])
+
+    together(lambda: take("a", "b"), lambda: take("b", "a"), lambda: take("b", "c", "a"))
+
+    assert len(finished) == 30
+
+
+def test_waiting_for_a_lock_within_an_action_is_refused(store: Store) -> None:
+    def wait(_tx: object) -> None:
+        with store.lock("blob"):
+            pytest.fail("the lock was taken within an action")
+
+    with pytest.raises(RuntimeError, match="action"):
+        store.read(wait)
+
+
+def test_concurrent_counts_are_unique_and_complete(store: Store) -> None:
+    counts: list[int] = []
+    together(*[lambda: counts.extend(store.count(COUNT).count for _ in range(20))] * 6)  # type: ignore[union-attr]
+
+    assert sorted(counts) == list(range(1, 121))
+
+
+SERVER = """
+import sys
+from pathlib import Path
+from remembrancer.store.locations import hold
+lock = hold(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_second_server_error_names_the_process_and_folder(tmp_path: Path) -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == "held\n"
+
+    with pytest.raises(DataFolderBusy) as refused:
+        hold(tmp_path)
+    assert str(server.pid) in str(refused.value)
+    assert str(tmp_path) in str(refused.value)
+
+    server.send_signal(signal.SIGKILL)
+    server.communicate()
+    with hold(tmp_path):
+        assert (tmp_path / "server.lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_lock_is_released_on_close(tmp_path: Path) -> None:
+    first = hold(tmp_path)
+    with pytest.raises(DataFolderBusy):
+        hold(tmp_path)
+    first.close()
+    first.close()
+
+    hold(tmp_path).close()
+
+
+def test_error_names_a_folder_that_cannot_be_locked(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="nowhere"):
+        hold(tmp_path / "nowhere")
