@@ -68,6 +68,6 @@ def test_commands_of_the_guide_bring_an_agent_over(letta: str, tmp_path: Path) -
 
     assert imported.returncode == 0, imported.stderr
     counts, left_out, *_ = imported.stdout.splitlines()
-    assert counts == "5 stored (3 facts), 0 already present (account owner)"
+    assert counts == "5 stored (facts: 3), 0 already present (account owner)"
     assert left_out.startswith("  left out  9: image, audio or file 1, metadata that is no text")
     assert f"{tmp_path / sam}/blocks.json, record 3: template" in imported.stdout

@@ -132,7 +132,7 @@ def _requests(records: Iterable[ImportTurn | ImportFact]) -> Iterator[RecordImpo
 
 def _report(result: ImportResult, summary: Survey, where: dict[str, str]) -> ExchangeReport:
     """Return the report of an import; `where` has the account or the service."""
-    facts = f" ({result.facts:,} facts)" if result.facts else ""
+    facts = f" (facts: {result.facts:,})" if result.facts else ""
     repeated = f", {result.repeated:,} repeated in the file" if result.repeated else ""
     [(kind, name)] = where.items()
     counts = (

@@ -126,7 +126,7 @@ def _page(
         status=status,
         **values,
         user_id=browser.form.get("user_id", ""),
-        shapes=[shape.title for shape in SHAPES],
+        shapes=sorted((shape.title for shape in SHAPES), key=str.lower),
         bytes_max=UPLOAD_BYTES_MAX,
     )
 
