@@ -114,6 +114,7 @@ def test_detect_prints_the_shape_and_opens_no_store(cli: Cli, folder: Path) -> N
         "  turns     2",
         "  facts     2",
         "  left out  1: summary derived from facts 1",
+        f"    {SAMPLES / 'graphiti' / 'facts.json'}, nodes 1: summary derived from facts",
     ]
     assert list(folder.iterdir()) == []
 
@@ -142,6 +143,39 @@ def test_skip_invalid_imports_the_rest_and_lists_them(cli: Cli, turns: Path) -> 
         "  invalid   1",
         f"    {turns}, line 1: response: Field required",
     ]
+
+
+def test_report_has_each_record_that_is_left_out(cli: Cli, tmp_path: Path) -> None:
+    said = [{"role": "system", "content": "Be brief."}] * 120
+    said += [{"role": "user", "content": "Hi"}, {"role": "nobody", "content": "?"}]
+    (file := tmp_path / "said.json").write_text(json.dumps(said))
+    (report := tmp_path / "left-out.jsonl").write_text("mine")
+    words = (str(file), "--skip-invalid", "--report", str(report))
+    refused = cli("import", *words)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == f"remembrancer: --report {report}: File exists\n"
+    assert report.read_text() == "mine"
+
+    report.unlink()
+    document = json.loads(cli("import --detect --json", *words).stdout)
+    report_lines = [json.loads(line) for line in report.read_text().splitlines()]
+    report.unlink()
+    shown = cli("import", *words).stdout.splitlines()
+
+    assert report_lines == [
+        *({"place": f"{file}, record {n}", "reason": "system prompt", "invalid": False}
+          for n in range(1, 121)),
+        {
+            "place": f"{file}, record 122",
+            "reason": "`role` is not one of user, assistant, system, developer, tool, function",
+            "invalid": True,
+        },
+    ]  # fmt: skip
+    assert document["left_out"] == {"system prompt": 120}
+    listed = [f"{file}, record {n}: system prompt" for n in range(1, 101)]
+    assert document["left_out_records"] == listed
+    assert shown[1:3] == ["  left out  120: system prompt 120", f"    {listed[0]}"]
+    assert shown[22] == "    ... and 100 more: --report FILE lists all"
 
 
 def test_interrupted_import_can_be_continued(
