@@ -8,7 +8,9 @@ import signal
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import engines
 import pytest
@@ -109,10 +111,17 @@ def clock() -> testing.FrozenClock:
 
 
 @pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    """Open the real parts over an empty store, with that clock."""
+def changed(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Return the settings of a test, or of its class or file, that has the mark `settings`."""
+    mark = request.node.get_closest_marker("settings")
+    return dict(mark.kwargs) if mark else {}
+
+
+@pytest.fixture
+def context(folder: Path, clock: testing.FrozenClock, changed: dict[str, Any]) -> Iterator[Context]:
+    """Open the real parts over an empty store, with that clock and these settings."""
     parts = testing.context(folder, clock=clock)
-    yield parts
+    yield replace(parts, settings=replace(parts.settings, **changed))
     parts.close()
 
 

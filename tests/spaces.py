@@ -12,13 +12,11 @@ from remembrancer.search import (
     Ranking,
     SpaceIndex,
     analyze,
-    contains,
     cosines,
     lexical_scores,
     load_ranker,
     pack,
     parse_query,
-    quantize,
     unpack,
 )
 from remembrancer.search.index.entries import EntryBatch
@@ -64,6 +62,3 @@ def ranking(view: IndexView, query: str, focus: Sequence[str] = ()) -> Ranking:
 def order(view: IndexView, query: str, lifts: dict[int, float] | None = None) -> list[int]:
     """Return the numbers of the matching events, best first."""
     return [one.event for one in ranking(view, query).ranked(Known(focus=lifts or {}), 100)]
-
-
-__all__ = ["batch", "contains", "order", "quantize", "ranking", "space"]

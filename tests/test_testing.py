@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
-from engines import only_sqlite
+import psycopg
+import pytest
+from engines import only_sqlite, server
 
 from remembrancer import testing
 from remembrancer.accounts import keys
 from remembrancer.context import new_id
+from remembrancer.store import open_store
 from remembrancer.testing import CountingIds
 
 
@@ -37,3 +43,61 @@ def test_context_stores_rows_on_disk(tmp_path: Path) -> None:
 def test_two_contexts_on_one_folder_never_create_the_same_id(tmp_path: Path) -> None:
     with closing(testing.context(tmp_path)) as one, closing(testing.context(tmp_path)) as two:
         assert one.ids("evt_") != two.ids("evt_")
+
+
+def test_command_prints_the_url_and_removes_everything_on_sigterm() -> None:
+    server()  # skips the test without PostgreSQL
+    started = subprocess.Popen(
+        [sys.executable, "-m", "remembrancer.testing", "postgres"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert started.stdout is not None
+    url = started.stdout.readline().strip()
+    folder = Path(url.partition("host=")[2])
+    with closing(open_store(url)) as store:
+        assert store.read(lambda tx: tx.all("select * from accounts")) == []
+    started.send_signal(signal.SIGTERM)
+    started.communicate(timeout=60)
+
+    assert started.returncode == 0
+    assert not folder.exists()
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(url)
+
+
+def test_database_stops_when_its_process_is_killed() -> None:
+    server()
+    program = """
+from remembrancer.testing import postgres
+
+server = postgres.Postgres()
+print(server.url, flush=True)
+input()
+"""
+    started = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert started.stdout is not None
+    url = started.stdout.readline().strip()
+    with psycopg.connect(url) as connection:
+        started.kill()
+        started.communicate(timeout=60)
+
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("select pg_sleep(60)")  # fails at once instead of after 60 s
+
+
+def test_context_can_use_another_store_per_folder(tmp_path: Path) -> None:
+    url = server().schema()
+    before = list(testing._stores)
+    testing.keep_stores_at(lambda _: url)
+    try:
+        with closing(testing.context(tmp_path)) as context:
+            key = keys.create(context, account="ada").key.reveal()
+        with closing(testing.context(tmp_path)) as context:
+            assert keys.authenticate(context, key).account_name == "ada"
+    finally:
+        testing._stores[:] = before
+
+    assert list(tmp_path.iterdir()) == []

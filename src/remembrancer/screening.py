@@ -78,14 +78,14 @@ _LATIN = re.compile("[a-z]")
 OURS = "remembrancer."  # prefix of the rules of secrets.yml
 # Many rules need white space after a key, where prose has a comma or a full stop.
 _CLOSING_MARKS = bytes.maketrans(b",)]", b"   ")
-_SENTENCE_ENDS = re.compile(rb"[.!?](?=\s|$)")
+_SENTENCE_ENDS = [bytes((mark, space)) for mark in b".!?" for space in b" \n\r\t"]
 # languages without spaces write a key between their letters
 _NON_ASCII = bytes(byte if byte < 0x80 else 0x20 for byte in range(256))
 _REST = re.compile(r"""[^\s"'`<>{}()\[\],;]*""")
 _KEY_LINES = re.compile(r"(?:\s*+[A-Za-z0-9+/=]{16,}+)*+")
 # Every text with a secret has twelve characters in a row, or one of these words. Most turns have
 # neither and need no scan. No other thread runs while a piece is searched.
-_HINT_PIECE_CHARACTERS, _HINT_CHARACTERS_MAX = 50_000, 16
+_HINT_PIECE_CHARACTERS, _HINT_CHARACTERS_MAX = 20_000, 16
 _HINT = re.compile(
     r"\S{12}|pass|pwd|secret|token|key|bearer|auth|credential|kennwort|contrase|senha|парол|密码|パスワード",
     re.IGNORECASE,
@@ -113,7 +113,11 @@ def find_secrets(text: str) -> list[DetectedSecret]:
         return []
     # Replace bytes one for one, so that offsets stay valid.
     raw = text.encode("utf-8", "replace").replace(b"\x00", b" ")
-    plain = _SENTENCE_ENDS.sub(b" ", raw.translate(_CLOSING_MARKS))
+    plain = raw.translate(_CLOSING_MARKS)
+    for end in _SENTENCE_ENDS:
+        plain = plain.replace(end, b" " + end[1:])
+    if plain.endswith((b".", b"!", b"?")):
+        plain = plain[:-1] + b" "
     variants = [plain] if text.isascii() else [plain, plain.translate(_NON_ASCII)]
     findings = [
         (finding.location["start_offset"], finding.location["end_offset"], finding.rule_id)

@@ -8,14 +8,15 @@ import json
 import logging
 import pickle
 import re
-import threading
 import zlib
+from functools import partial
 from pathlib import Path
 
 import pytest
 from engines import only_sqlite
 from hypothesis import given
 from hypothesis import strategies as st
+from together import together
 
 from remembrancer import accounts
 from remembrancer.accounts import keys
@@ -91,11 +92,7 @@ def test_only_the_first_account_is_the_owner(context: Context) -> None:
 
 
 def test_concurrent_first_accounts_create_one_owner(context: Context) -> None:
-    threads = [threading.Thread(target=created, args=(context, f"account {n}")) for n in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*(partial(created, context, f"account {n}") for n in range(12)))
 
     assert sorted(account.role for account in accounts.list_accounts(context)) == [
         "member"

@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 
 import pytest
 from engines import server
+from hypothesis import given
+from hypothesis import strategies as st
+from together import together
 
 from remembrancer.accounts.rate_limits import RateCount, count_call, forget_idle
 from remembrancer.http import admission
@@ -71,11 +75,7 @@ def test_concurrent_servers_share_one_rate_limit(stores: list[Store]) -> None:
             except RateExceeded:
                 refused[which] += 1
 
-    threads = [threading.Thread(target=hammer, args=(which,)) for which in range(SERVERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*(partial(hammer, which) for which in range(SERVERS)))
 
     assert sum(allowed) + sum(refused) == 60
     # up to 5 more if this machine is so busy that the calls take 20 seconds
@@ -116,3 +116,33 @@ def test_limiter_counts_locally_when_the_store_is_unavailable(stores: list[Store
     assert [limiter.take("ada").remaining for _ in range(2)] == [1, 0]  # type: ignore[union-attr]
     with pytest.raises(RateExceeded):
         limiter.take("ada")
+
+
+SECOND = 1_000_000_000
+
+
+class Clock:
+    """A clock in nanoseconds that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 10 * SECOND
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@given(st.integers(1, 200), st.lists(st.integers(0, 5 * SECOND), max_size=300))
+def test_rate_limit_allows_at_most_twice_the_limit_in_any_minute(
+    per_minute: int, waits: list[int]
+) -> None:
+    clock, passed = Clock(), []
+    limiter = RateLimiter("memory", per_minute, clock)
+    for wait in waits:
+        clock.now += wait
+        try:
+            limiter.take(1)
+        except RateExceeded:
+            continue
+        passed.append(clock.now)
+
+    assert all(sum(at <= t < at + 60 * SECOND for t in passed) <= 2 * per_minute for at in passed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,22 +19,8 @@ NEVER_S = 3_600.0  # the tests flush by hand
 
 
 @pytest.fixture
-def clock() -> testing.FrozenClock:
-    """A clock that the test moves."""
-    return testing.FrozenClock()
-
-
-@pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    created = testing.context(folder, clock=clock, models=testing.ScriptedModels(chat=["At 9:40."]))
-    yield created
-    created.close()
-
-
-@pytest.fixture
-def owner(context: Context) -> Caller:
-    """A caller of the first account, the owner."""
-    return authenticate(context, new_key(context))
+def context(context: Context) -> Context:
+    return replace(context, models=testing.ScriptedModels(chat=["At 9:40."]))
 
 
 def used(context: Context, caller: Caller) -> UsageReport:

@@ -41,22 +41,6 @@ def search(
     return [hit.event_id for hit in recall(context, caller, query).hits]
 
 
-def shown_events(context: Context) -> int:
-    """Return the number of events shown to sessions."""
-    return int(context.store.read(lambda tx: tx.one("select count(*) as n from shown_events")).n)
-
-
-def test_second_look_with_a_read_only_key_is_not_counted(context: Context, caller: Caller) -> None:
-    """A read-only key writes nothing (specification.md#look-stores-no-text)."""
-    remember(context, caller, Turn(query="When does the ferry leave?", response="At 9:40."))
-    search(
-        context, caller, "ferry", interact=False
-    )  # the session has not begun, so nothing is recorded as shown
-    assert search(context, replace(caller, read_only=True), "ferry")
-
-    assert shown_events(context) == 0
-
-
 def test_masked_secret_is_still_reported(folder: Path) -> None:
     """With `secrets` = mask the stored text differs from the draft; it is the same turn."""
     base = testing.context(folder)

@@ -27,6 +27,7 @@ from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
 KEYED = "/keyed"  # prefix of paths that need no key
+SHELL_SERVER = Path(__file__).with_name("shell_server.py")
 REMEDY = "run the tests with real clients by: make test-agents"
 
 
@@ -104,6 +105,20 @@ def home() -> Iterator[Path]:
     """A home folder of the tests of a module."""
     with new_home() as path:
         yield path
+
+
+@pytest.fixture
+def target(home: Path) -> Iterator[Path]:
+    """The path of a system file that does not exist."""
+    path = Path(f"/srv/remembrancer-{home.name}")
+    yield path
+    path.unlink(missing_ok=True)
+
+
+def stored(owned: Http, query: str) -> list[dict[str, str]]:
+    """Return the events whose prompt is exactly this."""
+    hits = owned.memory(query, user_id=owned.get("/api/v7/key").json()["user_id"], top_k=20)["hits"]
+    return [hit for hit in hits if hit["query"] == query]
 
 
 @pytest.fixture(scope="module")

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from agents.claude_code import ClaudeCode, ClaudeRun
-from agents.conftest import RunningService
+from agents.conftest import SHELL_SERVER, RunningService
 from agents.endpoints import Reply, ToolCall
 
 pytestmark = pytest.mark.agents
 
 DENIED = "No grant lets `claude-code`"
-SHELL_SERVER = Path(__file__).with_name("shell_server.py")
-
-
-@pytest.fixture
-def target(home: Path) -> Iterator[Path]:
-    """The path of a system file that does not exist."""
-    path = Path(f"/srv/remembrancer-{home.name}")
-    yield path
-    path.unlink(missing_ok=True)
 
 
 def run_tool(claude: ClaudeCode, call: ToolCall) -> ClaudeRun:

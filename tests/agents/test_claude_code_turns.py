@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from agents.claude_code import PREFIX, ClaudeCode, ClaudeRun, request_text
+from agents.conftest import stored
 from agents.endpoints import Reply, ToolCall
 from service import Http
 
@@ -72,12 +73,6 @@ def report(claude: ClaudeCode) -> ClaudeRun:
 def compacted(claude: ClaudeCode, report: ClaudeRun) -> ClaudeRun:
     """The session of the report, compacted."""
     return claude.run("/compact", ["The parser was tidied."], "--resume", report.session)
-
-
-def stored(owned: Http, query: str) -> list[dict[str, str]]:
-    """Return the events whose prompt is exactly this."""
-    hits = owned.memory(query, user_id=owned.get("/api/v7/key").json()["user_id"], top_k=20)["hits"]
-    return [hit for hit in hits if hit["query"] == query]
 
 
 def test_first_turn_has_start_pack_tools_and_skill_and_is_remembered(

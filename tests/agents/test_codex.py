@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from agents.codex import Codex, CodexRun
+from agents.conftest import SHELL_SERVER, stored
 from agents.endpoints import Reply, ToolCall
 from service import Http
 
@@ -20,7 +20,6 @@ AGAIN = "On which port was the Cygnus staging database?"
 DENIED = "No grant lets `codex`"
 NAMESPACE = "mcp__remembrancer"
 FENCE = "<<memory-data"
-SHELL_SERVER = Path(__file__).with_name("shell_server.py")
 
 
 def cites(request: str) -> str:
@@ -34,20 +33,6 @@ def cites(request: str) -> str:
 def first(codex: Codex) -> CodexRun:
     """A turn in an empty memory."""
     return codex.run(QUESTION, ["It listens on port 6543 [general]."])
-
-
-@pytest.fixture
-def target(home: Path) -> Iterator[Path]:
-    """The path of a system file that does not exist."""
-    path = Path(f"/srv/remembrancer-{home.name}")
-    yield path
-    path.unlink(missing_ok=True)
-
-
-def stored(owned: Http, query: str) -> list[dict[str, str]]:
-    """Return the events whose prompt is exactly this."""
-    hits = owned.memory(query, user_id=owned.get("/api/v7/key").json()["user_id"], top_k=20)["hits"]
-    return [hit for hit in hits if hit["query"] == query]
 
 
 def patch_of(path: Path) -> str:

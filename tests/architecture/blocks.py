@@ -43,7 +43,7 @@ OUTPUT = "Output"  # and of one that shows what the block before printed
 RESPONSE = "Response"  # the title of a block that shows a server's response
 SECONDS_MAX = 60  # per block
 _BLOCK = re.compile(
-    r"(?:^<!-- (?:not run: (?P<reason>.+)|environment: (?P<environment>[a-z-]+)) -->\n+)?"
+    r"(?:^<!-- (?:not run: (?P<reason>.+)|environment: (?P<environment>[a-z0-9-]+)) -->\n+)?"
     r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )

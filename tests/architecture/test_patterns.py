@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import pkgutil
 import re
@@ -77,6 +78,8 @@ BOUNDED = {
     "remembrancer.agent.answers._OPEN_BRACKET": "BRACKET_CHARACTERS_MAX",
     "remembrancer.testing": "a test's own text",
     "remembrancer.screening._KEY_LINES": "matched at the end of a secret",
+    "remembrancer.claims.extract._SENTENCE_START": "12 characters before a name",
+    "remembrancer.protocol.plain_values._SENTENCE_START": "8 characters before a name",
 }
 
 
@@ -85,7 +88,8 @@ def shapes(characters: int) -> list[str]:
     texts = [(unit * characters)[:characters] for unit in UNITS]
     half = characters // 2
     texts.append("(" * half + ")" * half)
-    return texts + ["a" + run * (characters - 2) + "!" for run in (" ", "7", "b")]
+    runs = [unit for unit in (*UNITS, "b") if len(unit) == 1]
+    return texts + ["a" + run * (characters - 2) + ("!" if run.isspace() else "a") for run in runs]
 
 
 def modules() -> Iterator[Any]:
@@ -168,24 +172,30 @@ def cpu_s(pattern: re.Pattern[Any], methods: set[str], text: Any) -> float:
     return time.thread_time() - start
 
 
-def grows_too_fast(pattern: re.Pattern[Any], methods: set[str], text: Any) -> bool:
+def grows_too_fast(pattern: re.Pattern[Any], methods: set[str], text: Any, long: Any) -> bool:
     """Return True if four times the text costs much more than four times as much."""
     if cpu_s(pattern, methods, text) < SUSPECT_S:
         return False
-    once, long = (min(cpu_s(pattern, methods, part) for _ in range(3)) for part in (text, text * 4))
-    return once > SUSPECT_S and long > GROWTH_MAX * once
+    part, whole = (min(cpu_s(pattern, methods, one) for _ in range(3)) for one in (text, long))
+    return part > SUSPECT_S and whole > GROWTH_MAX * part
 
 
 def test_no_pattern_takes_quadratic_time() -> None:
     """One call of a pattern holds up every other thread; see specification.md#limit-fair."""
-    texts = shapes(N)
+    texts = list(zip(shapes(N), shapes(4 * N), strict=True))
     slow = [
-        f"{place} with {text[:8]!r}"
+        f"{place} with {text[:8]!r}…{text[-1]!r}"
         for pattern, methods in patterns().methods.items()
         if (place := patterns().places[pattern]).partition(":")[0] not in BOUNDED
-        for text in texts
+        for text, long in texts
         if grows_too_fast(
-            pattern, methods, text.encode() if isinstance(pattern.pattern, bytes) else text
+            pattern,
+            methods,
+            *(
+                (text.encode(), long.encode())
+                if isinstance(pattern.pattern, bytes)
+                else (text, long)
+            ),
         )
     ]
 
@@ -250,6 +260,9 @@ def test_rules_take_linear_time(name: str) -> None:
     assert slow == []
 
 
+UNLOCKED = {"scan_bytes", "openssl_sha256"}  # give way to other threads themselves
+
+
 class LongCalls:
     """The CPU seconds of the longest call of C that calls no Python: no other thread runs then."""
 
@@ -258,11 +271,13 @@ class LongCalls:
         self._calls: list[list[float]] = []
 
     def __enter__(self) -> Self:
+        gc.disable()  # as in the server, where no full collection begins while a request is read
         sys.setprofile(self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
+        gc.enable()
 
     def _note(self, frame: FrameType, event: str, called: Any) -> None:
         if event == "c_call":
@@ -271,30 +286,31 @@ class LongCalls:
             self._calls[-1][1] = 0.0  # it calls Python
         elif event in ("c_return", "c_exception") and self._calls:
             start, is_leaf = self._calls.pop()
-            seconds = (time.thread_time() - start) * is_leaf
+            seconds = (time.thread_time() - start) * is_leaf * (called.__name__ not in UNLOCKED)
             if seconds > self.seconds:
                 place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
                 self.seconds, self.name = seconds, f"{place} {called.__name__}"
 
 
-@pytest.mark.parametrize("text", shapes(950_000)[::2], ids=lambda text: ascii(text[:8]))
+@pytest.mark.parametrize("text", shapes(950_000)[::4], ids=lambda text: ascii(text[:8]))
 def test_no_call_holds_up_other_threads(context: Context, text: str) -> None:
-    """A turn of the largest size is read in pieces; each call takes 20 ms where nothing else runs.
+    """A turn of the largest size is read in pieces; each call takes 10 ms where nothing else runs.
 
-    The bound leaves room for a processor that is shared.
+    The bound leaves room for a processor that is shared. What hashes or scans for secrets has no
+    lock.
     """
     turn = EventText(query=text, response="Done.", topic=None, occurred_ms=0)
     read_new_turn(context, replace(turn, query="Warm up: load tables and models."), ())
     with LongCalls() as longest:
         read_new_turn(context, turn, ())
 
-    assert longest.seconds < 0.1, longest.name
+    assert longest.seconds < 0.03, longest.name
 
 
-@pytest.mark.parametrize("text", shapes(950_000)[::8], ids=lambda text: ascii(text[:8]))
+@pytest.mark.parametrize("text", shapes(950_000)[4::15], ids=lambda text: ascii(text[:8]))
 def test_no_call_for_a_draft_holds_up_other_threads(text: str) -> None:
     review(parse_draft("Warm up: load tables and models.", _DAY), {}, "")
     with LongCalls() as longest:
         review(parse_draft(text, _DAY), {}, "")
 
-    assert longest.seconds < 0.1, longest.name
+    assert longest.seconds < 0.03, longest.name

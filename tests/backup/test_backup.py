@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import stat
@@ -243,37 +242,6 @@ def test_lost_and_damaged_contents_are_reported_and_the_rest_is_restored(
     assert (written.returncode, restored.returncode) == (1, 0)
     assert lost.name in written.stderr
     assert verify(tmp_path / "backup").files.missing == [lost.name]
-
-
-def _flip(path: Path, offset: int) -> None:
-    content = bytearray(path.read_bytes())
-    content[offset] ^= 1
-    path.write_bytes(content)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda backup: _flip(backup / "store.sqlite3", 30_000),
-        lambda backup: os.truncate(backup / "store.sqlite3", 4096),
-        lambda backup: (backup / "store.sqlite3").unlink(),
-        lambda backup: next((backup / "blobs").glob("??/*")).unlink(),
-        lambda backup: _flip(next((backup / "blobs").glob("??/*")), 0),
-        lambda backup: (backup / "blobs/00").mkdir() or (backup / "blobs/00/0").write_text("more"),
-        lambda backup: (backup / "remembrancer.toml").write_text("other"),
-        lambda backup: (backup / "manifest.json").unlink(),
-        lambda backup: (backup / "manifest.json").write_text("{}"),
-    ],
-)
-def test_damaged_backup_is_refused_and_nothing_is_restored(
-    backup: Path, tmp_path: Path, damage: Callable[[Path], object]
-) -> None:
-    shutil.copytree(backup, tmp_path / "backup")
-    damage(tmp_path / "backup")
-
-    with pytest.raises(BackupDamaged):
-        restore_backup(Settings(data=tmp_path / "new"), tmp_path / "backup", progress=no_progress)
-    assert not (tmp_path / "new").exists()
 
 
 def test_changed_hash_of_a_table_is_noticed(backup: Path, tmp_path: Path) -> None:

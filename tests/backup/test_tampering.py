@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import shutil
 import sqlite3
@@ -47,6 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     settings = Settings(data=folder / "data", embedder="none", durability="normal")
     settings.data_folder.mkdir()
+    (settings.data_folder / "remembrancer.toml").write_text('log_level = "info"\n')
     store = open_store(settings.store_url, durability="normal")
     days = count()
 
@@ -126,6 +128,11 @@ def link(path: Path) -> None:
         lambda backup: (backup / "store.sqlite3-journal").write_bytes(b"journal"),
         lambda backup: (backup / "blobs/notes.txt").write_text("unknown"),
         lambda backup: (backup / "more").mkdir() or (backup / "more/file").touch(),
+        lambda backup: (backup / "blobs/00").mkdir() or (backup / "blobs/00/0").write_text("more"),
+        lambda backup: (backup / "remembrancer.toml").write_text("other"),
+        lambda backup: os.truncate(backup / "store.sqlite3", 4096),
+        lambda backup: (backup / "manifest.json").unlink(),
+        lambda backup: (backup / "manifest.json").write_text("{}"),
         lambda backup: change_schema(backup, TRIGGER),
         lambda backup: change_schema(backup, "drop trigger audit_stays"),
         lambda backup: change_schema(backup, "create view evil as select 1"),
@@ -160,6 +167,13 @@ def test_tampered_backup_is_refused(
         lambda archive: (archive / "00000002.json").unlink(),
         lambda archive: (archive / "00000003.json").unlink(),
         lambda archive: [(archive / f"00000002.{kind}").unlink() for kind in ("json", "pages")],
+        lambda archive: os.truncate(archive / "00000002.pages", 100),
+        lambda archive: (archive / "00000001.json").write_text("{}"),
+        lambda archive: (archive / "00000001.json").write_text(
+            (archive / "00000001.json")
+            .read_text()
+            .replace('"missing_files":[]', '"missing_files":[""]')
+        ),
         lambda archive: (
             (archive / "blobs/aa").mkdir(exist_ok=True) or (archive / "blobs/aa/unknown").touch()
         ),

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import engines
 import pytest
+from client.scripted_server import ScriptedServer, answer
 from command import Cli, rows_of
 from service import new_key, serving
 from starlette.applications import Starlette
@@ -50,32 +49,6 @@ def login(app: Starlette, context: Context, tmp_path: Path) -> Iterator[Cli]:
 def findings(process: subprocess.CompletedProcess[str]) -> dict[str, dict[str, str]]:
     """Return the findings of the doctor by the part that was checked."""
     return {row["part"]: row for row in rows_of(process)}
-
-
-@contextmanager
-def answering(body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """Serve one body at every path. Yield the address, and the headers of what is requested."""
-    received: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            received.append(str(self.headers))
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", received
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def test_doctor_checks_every_component_beside_a_running_service(cli: Cli, context: Context) -> None:
@@ -185,13 +158,13 @@ def test_rejected_key_says_how_to_get_another(login: Cli, context: Context) -> N
 
 
 def test_key_is_not_sent_to_another_service(login: Cli) -> None:
-    with answering(b"<html>Welcome</html>") as (address, received):
-        found = findings(login("doctor", URL=address))
+    with ScriptedServer(repeat(answer(200, "<html>Welcome</html>"))) as server:
+        found = findings(login("doctor", URL=server.url))
 
     assert found["service"]["state"] == "wrong"
     assert "not as this service" in found["service"]["seen"]
-    assert [headers for headers in received if "sk_" in headers] == []
-    assert received
+    assert [one for one in server.requests if "sk_" in str(one.headers)] == []
+    assert server.requests
 
 
 @pytest.mark.parametrize("name", ["key", "url"])

@@ -160,6 +160,7 @@ def test_programs_read_the_results_as_json(cli: Cli, tmp_path: Path) -> None:
         "facts": 0,
         "repeated": 0,
         "left_out": {},
+        "left_out_records": [],
         "invalid": 0,
         "errors": [],
     }
@@ -167,4 +168,6 @@ def test_programs_read_the_results_as_json(cli: Cli, tmp_path: Path) -> None:
     written = document("export", path)
     assert (written["file"], written["records"]["events.jsonl"]) == (path, 1)
     assert document("import", "--detect", path)["records"]["events.jsonl"] == 1
+    refused = cli("import", path, "--report", str(tmp_path / "report.jsonl"))
+    assert (refused.returncode, "nothing of an export is left out" in refused.stderr) == (2, True)
     assert document("import", path)["stored"] == 0

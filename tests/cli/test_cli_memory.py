@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import signal
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from architecture.tree import ROOT
 from command import Cli
 from typer.testing import CliRunner
 
+from remembrancer import testing
 from remembrancer.cli import memory as cli_memory
 from remembrancer.cli.app import app
 from remembrancer.cli.demo import CONVERSATION, QUESTIONS, FolderInUse, run_demo
 from remembrancer.cli.progress import Interrupted
+from remembrancer.client import Client
 from remembrancer.context import Context
 from remembrancer.settings import Settings
 from remembrancer.store import open_store
@@ -110,6 +114,7 @@ def test_detect_prints_the_shape_and_opens_no_store(cli: Cli, folder: Path) -> N
         "  turns     2",
         "  facts     2",
         "  left out  1: summary derived from facts 1",
+        f"    {SAMPLES / 'graphiti' / 'facts.json'}, nodes 1: summary derived from facts",
     ]
     assert list(folder.iterdir()) == []
 
@@ -138,6 +143,39 @@ def test_skip_invalid_imports_the_rest_and_lists_them(cli: Cli, turns: Path) -> 
         "  invalid   1",
         f"    {turns}, line 1: response: Field required",
     ]
+
+
+def test_report_has_each_record_that_is_left_out(cli: Cli, tmp_path: Path) -> None:
+    said = [{"role": "system", "content": "Be brief."}] * 120
+    said += [{"role": "user", "content": "Hi"}, {"role": "nobody", "content": "?"}]
+    (file := tmp_path / "said.json").write_text(json.dumps(said))
+    (report := tmp_path / "left-out.jsonl").write_text("mine")
+    words = (str(file), "--skip-invalid", "--report", str(report))
+    refused = cli("import", *words)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == f"remembrancer: --report {report}: File exists\n"
+    assert report.read_text() == "mine"
+
+    report.unlink()
+    document = json.loads(cli("import --detect --json", *words).stdout)
+    report_lines = [json.loads(line) for line in report.read_text().splitlines()]
+    report.unlink()
+    shown = cli("import", *words).stdout.splitlines()
+
+    assert report_lines == [
+        *({"place": f"{file}, record {n}", "reason": "system prompt", "invalid": False}
+          for n in range(1, 121)),
+        {
+            "place": f"{file}, record 122",
+            "reason": "`role` is not one of user, assistant, system, developer, tool, function",
+            "invalid": True,
+        },
+    ]  # fmt: skip
+    assert document["left_out"] == {"system prompt": 120}
+    listed = [f"{file}, record {n}: system prompt" for n in range(1, 101)]
+    assert document["left_out_records"] == listed
+    assert shown[1:3] == ["  left out  120: system prompt 120", f"    {listed[0]}"]
+    assert shown[22] == "    ... and 100 more: --report FILE lists all"
 
 
 def test_interrupted_import_can_be_continued(
@@ -188,3 +226,50 @@ def test_demo_writes_only_to_the_keep_folder(
     store.close()
     with pytest.raises(FolderInUse):
         run_demo(print, demo_folder)
+
+
+_TURNS = (
+    "select spaces.user_id, sessions.session_id, topic, query, response, occurred_ms, "
+    "occurred_offset from events "
+    "join sessions on sessions.id = session join spaces on spaces.id = sessions.space_id"
+)
+_FACTS = (
+    "select spaces.user_id, text, valid_from_ms, valid_to_ms from facts "
+    "join spaces on spaces.id = facts.space_id"
+)
+
+
+def stored(context: Context) -> list[Any]:
+    """Return the turns and the facts of a store."""
+    rows = context.store.read(lambda tx: [*tx.all(_TURNS), *tx.all(_FACTS)])
+    return sorted(tuple(row) for row in rows)
+
+
+@pytest.mark.parametrize(
+    "sample", ["chatgpt", "claude-code", "mem0", "letta", "graphiti", "claude-mem", "zep"]
+)
+def test_a_sample_is_imported_as_on_the_machine(
+    user_cli: Cli, client: Client, context: Context, tmp_path: Path, sample: str
+) -> None:
+    words = ("import", str(SAMPLES / sample), "--json")
+    (tmp_path / "offline").mkdir()
+    with closing(testing.context(tmp_path / "offline")) as offline:
+        here = json.loads(Cli(tmp_path / "offline")(*words).stdout)
+        process = user_cli(*words, "--url", client._connection.base_url)
+        assert process.returncode == 0, process.stderr
+        there, again = (
+            json.loads(one)
+            for one in (
+                process.stdout,
+                user_cli(*words, "--url", client._connection.base_url).stdout,
+            )
+        )
+
+        assert {name: there[name] for name in here if name != "account"} == {
+            name: value for name, value in here.items() if name != "account"
+        }
+        assert (again["stored"], again["duplicates"]) == (0, here["stored"])
+        undated = sample in ("letta", "zep")
+        assert len(stored(context)) == len(stored(offline)) > 0
+        if not undated:
+            assert stored(context) == stored(offline)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -37,7 +37,7 @@ def problem(status: int, error: str, **headers: str) -> bytes:
 class ScriptedServer:
     """Send one response per connection; b"" closes the connection without a response."""
 
-    responses: Sequence[bytes]
+    responses: Iterable[bytes]
     requests: list[ReceivedRequest] = field(default_factory=list)
     _listener: socket.socket = field(init=False)
     _thread: threading.Thread = field(init=False)

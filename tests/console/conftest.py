@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import needed
@@ -15,31 +14,14 @@ from service import Http, serving
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.settings import read
 
 
 @pytest.fixture
-def changed(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """The settings of a test that has the mark `with_settings`."""
-    return dict(getattr(request, "param", {}))
-
-
-@pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock, changed: dict[str, Any]) -> Iterator[Context]:
-    """A real context with an empty store and no rate limits, unless the test sets them."""
+def changed(changed: dict[str, Any]) -> dict[str, Any]:
+    """No rate limits, unless the test sets them."""
     limits = ("sign_in", "feedback", "sysperm", "sandbox")
-    settings = {f"rate_{name}_per_minute": 0 for name in limits} | changed
-    service = testing.context(
-        folder,
-        settings=read(
-            environment={}, data=folder, embedder="none", durability="normal", **settings
-        ),
-        clock=clock,
-    )
-    yield service
-    service.close()
+    return {f"rate_{name}_per_minute": 0 for name in limits} | changed
 
 
 @pytest.fixture

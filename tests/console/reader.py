@@ -7,7 +7,6 @@ from functools import cached_property
 from html.parser import HTMLParser
 from typing import Any
 
-import pytest
 from service import Http, new_key
 from starlette.testclient import TestClient
 
@@ -85,11 +84,6 @@ class Reader:
         """Return the page that a redirect leads to."""
         assert answer.status_code == 303, answer.text
         return self.get(answer.headers["location"])
-
-
-def with_settings(**changed: Any) -> pytest.MarkDecorator:
-    """Return a mark for tests whose service has these settings."""
-    return pytest.mark.parametrize("changed", [changed], ids=["with settings"], indirect=True)
 
 
 class _Words(HTMLParser):

@@ -1,14 +1,52 @@
-"""Facts and wishes in the memory page: the list, the form to add one; access; a real browser."""
+"""Facts and wishes in the memory page: the list, the form to add one, and the page of one fact."""
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
-from console.fact_pages import DAY_MS, HERE, LIST, add, listed, page_of
 from console.reader import Reader, words_of
 
 from remembrancer.protocol.limits import CRITICAL_CHARACTERS_MAX
 from remembrancer.protocol.text import rfc3339
 from remembrancer.testing import FrozenClock
+
+HERE = "/console/facts"  # forms
+LIST = "/console/memory?kind=fact"
+FACTS = "/api/v7/memory/facts"
+MINUTE_MS = 60_000
+DAY_MS = 24 * 60 * MINUTE_MS
+
+
+def add(reader: Reader, text: str, **more: Any) -> Any:
+    """Add a fact over HTTP and return it as stored."""
+    answer = reader.http.post(FACTS, {"text": text, **more}).raise_for_status().json()
+    return answer["fact"]
+
+
+def listed(reader: Reader, status: str = "current") -> list[Any]:
+    """Return the facts of the reader's own user over HTTP."""
+    answer = reader.http.get(FACTS, params={"status": status}).raise_for_status().json()
+    return list(answer["facts"])
+
+
+def page_of(reader: Reader, fact_id: str) -> str:
+    """Return the page of a fact."""
+    answer = reader.get(f"{LIST}&fact_id={fact_id}")
+    assert answer.status_code == 200, answer.text
+    return str(answer.text)
+
+
+def history_of(page: str) -> list[str]:
+    """Return the visible text of each entry of the timeline."""
+    [history] = re.findall(r'<ol class="timeline".*?</ol>', page, re.DOTALL)
+    return [words_of(entry) for entry in re.findall(r"<li.*?</li>", history, re.DOTALL)]
+
+
+def local(ms: int) -> str:
+    """Return a time as a `datetime-local` field sends it, to the minute."""
+    return rfc3339(ms)[:16]
 
 
 def test_facts_are_listed_newest_first_with_times_writer_and_turn(
@@ -92,3 +130,104 @@ def test_form_for_an_unknown_fact_answers_404(owner: Reader, form: str) -> None:
 
     for fact_id in ("", "f_none"):
         assert owner.send(f"{HERE}/{form}", fact_id=fact_id, **entered).status_code == 404
+
+
+def test_wording_of_a_fact_that_was_superseded_meanwhile_is_not_lost(owner: Reader) -> None:
+    old = add(owner, "Ada sails.")
+    add(owner, "Ada rows.", replaces=old["fact_id"])
+    answer = owner.send(f"{HERE}/wording", fact_id=old["fact_id"], text="Ada sails far.")
+
+    assert answer.status_code == 409
+    assert "Ada sails far." in answer.text
+    assert "The fact was superseded" in words_of(answer.text)
+
+
+def test_times_are_set_and_cleared(owner: Reader, clock: FrozenClock) -> None:
+    fact = add(owner, "Ada sails.")
+    times = {
+        "valid_from": "2025-03-01T09:30:15",
+        "valid_to": local(clock() + DAY_MS),
+        "expires_at": local(clock() + 2 * DAY_MS),
+    }
+    owner.followed(owner.send(f"{HERE}/times", fact_id=fact["fact_id"], **times))
+    [changed] = listed(owner)
+    cleared = {"valid_from": times["valid_from"], "valid_to": "", "expires_at": ""}
+    owner.followed(owner.send(f"{HERE}/times", fact_id=fact["fact_id"], **cleared))
+    [opened] = listed(owner)
+
+    assert changed["valid_from"] == "2025-03-01T09:30:15.000Z"
+    assert changed["valid_to"][:16] == times["valid_to"]
+    assert changed["expires_at"][:16] == times["expires_at"]
+    assert (opened["valid_to"], opened["expires_at"]) == (None, None)
+    assert (opened["fact_id"], opened["valid_from"]) == (fact["fact_id"], changed["valid_from"])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("valid_from", "", "This field is required."),
+        ("valid_from", "never", "Enter a time such as 2026-03-01T09:30."),
+        ("valid_to", "2025-01-01T00:00", "This must be later than the start."),
+        ("expires_at", "2020-01-01T00:00", "This time has passed. Enter a later one."),
+    ],
+)
+def test_invalid_times_change_nothing_and_stay_in_the_form(
+    owner: Reader, field: str, value: str, message: str
+) -> None:
+    fact = add(owner, "Ada sails.", valid_from="2025-03-01T09:30:00Z")
+    form = {"valid_from": "2025-03-02T09:30", "valid_to": "2035-01-01T00:00", field: value}
+    answer = owner.send(f"{HERE}/times", fact_id=fact["fact_id"], **form)
+
+    assert answer.status_code == 422
+    assert message in answer.text
+    assert f'name="{field}" value="{value}"' in answer.text
+    assert listed(owner) == [fact]
+
+
+def test_form_leads_back_only_to_pages_of_the_console(owner: Reader) -> None:
+    fact = add(owner, "Ada sails.")
+    form = {"fact_id": fact["fact_id"], "back": "//evil.example/", "do": "pin"}
+
+    assert owner.send(f"{HERE}/state", **form).headers["location"].startswith(f"{LIST}&fact_id=")
+
+
+def test_fact_that_has_not_begun_cannot_end_now(owner: Reader, clock: FrozenClock) -> None:
+    fact = add(owner, "Ada sails.", valid_from=rfc3339(clock() + DAY_MS))
+    answer = owner.send(f"{HERE}/state", fact_id=fact["fact_id"], do="end")
+
+    assert answer.status_code == 422
+    assert "This must be later than the start." in answer.text
+
+
+def test_superseded_fact_holds_again(owner: Reader) -> None:
+    old = add(owner, "Ada lives in Genoa.")
+    new = add(owner, "Ada lives in Livorno.", replaces=old["fact_id"])
+    page = page_of(owner, old["fact_id"])
+    owner.followed(owner.send(f"{HERE}/state", fact_id=old["fact_id"], do="restore"))
+
+    assert "Holds again" in page
+    assert "Holds again" not in page_of(owner, new["fact_id"])
+    assert {fact["fact_id"] for fact in listed(owner)} == {old["fact_id"], new["fact_id"]}
+
+
+def test_fact_cannot_hold_again_beside_an_equal_one(owner: Reader) -> None:
+    old = add(owner, "Ada lives in Genoa.")
+    new = add(owner, "Ada moved.", replaces=old["fact_id"])
+    add(owner, "Ada lives in Genoa.", replaces=new["fact_id"])
+    answer = owner.send(f"{HERE}/state", fact_id=old["fact_id"], do="restore")
+
+    assert answer.status_code == 409
+    assert "Another current fact has the same text." in answer.text
+
+
+def test_deleted_fact_is_erased_and_its_timeline_stays_whole(owner: Reader) -> None:
+    old = add(owner, "Ada snores.")
+    new = add(owner, "Ada sleeps well.", replaces=old["fact_id"])
+    page = owner.followed(owner.send(f"{HERE}/remove", fact_id=old["fact_id"])).text
+    history = history_of(page_of(owner, new["fact_id"]))
+
+    assert "The fact is deleted; its text is erased." in page
+    assert "snores" not in owner.get(f"{LIST}&status=all").text
+    assert ["Text erased" in entry for entry in history] == [True, False]
+    removed = page_of(owner, old["fact_id"])
+    assert not re.search(r'action="/console/facts/', removed)

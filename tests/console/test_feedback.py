@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from console.reader import Reader, with_settings, words_of
+from console.reader import Reader, words_of
 from service import rows
 
 from remembrancer.context import Context
@@ -65,7 +65,7 @@ def test_invalid_input_is_reported_and_stays_in_the_form(
     assert "description" in other or "all that I typed" in answer.text
 
 
-@with_settings(rate_feedback_per_minute=2)
+@pytest.mark.settings(rate_feedback_per_minute=2)
 def test_feedback_rate_limit_is_per_account(ada: Reader, owner: Reader, context: Context) -> None:
     """The rate limit of `POST /api/v7/feedback` applies to the page, too; it keeps the input."""
     *given, refused = (ada.send(f"{PATH}/give", **BUG) for _ in range(3))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from console.pages import EVERY_FORM_OF_A_SESSION, EVERY_PAGE, FOR_OWNERS
-from console.reader import ORIGIN, Reader, with_settings
+from console.reader import ORIGIN, Reader
 from service import new_key, rows
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -173,7 +173,7 @@ class TestNotice:
             assert '<div class="told" role="status"></div>' in page.text
 
 
-@with_settings(public_url="https://memory.example.org")
+@pytest.mark.settings(public_url="https://memory.example.org")
 def test_cookies_are_secure_behind_tls(context: Context) -> None:
     with TestClient(make_app(context), base_url="https://memory.example.org") as client:
         reader = Reader(client, context)

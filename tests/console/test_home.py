@@ -1,16 +1,19 @@
-"""The home and service pages, and the way from the first start to the first turn."""
+"""The home, service and usage pages, and the way from the first start to the first turn."""
 
 from __future__ import annotations
 
-import os
 import re
 
 from command import captured
 from console.reader import Reader, words_of
+from console.test_profile import without_proxies
 from console.things import put_things
 from console.window import Site
 from playwright.sync_api import Page, expect
+from service import new_key
 
+from remembrancer.accounts.keys import authenticate
+from remembrancer.accounts.usage import UsageCounter
 from remembrancer.context import Context
 from remembrancer.server.run import welcome
 
@@ -38,15 +41,6 @@ def test_service_page_counts_records_per_account_and_for_the_owner_in_total(
     total, own = (figures(reader.get("/console/service").text) for reader in (owner, ada))
     assert total == {"Turns": [2, 6], **{name: [1, 3] for name in others}}
     assert own == {"Turns": [4], **{name: [2] for name in others}}
-
-
-class TestStream:
-    def test_nothing_of_another_account_is_in_it(self, owner: Reader, ada: Reader) -> None:
-        put_things(owner.http)
-
-        page = ada.get("/console?user_id=owner").text
-
-        assert "Elba" not in page.split("<main")[1]
 
 
 def test_sample_is_loaded_and_removed_with_one_click_each(owner: Reader) -> None:
@@ -80,7 +74,7 @@ def test_first_run_path_leads_to_a_visible_turn(site: Site, context: Context) ->
         pasted = page.locator("#paste-environment").inner_text()
         page.locator("summary", has_text=re.compile("^curl$")).click()
         pasted += "\n" + page.locator("#paste-curl").inner_text()
-        process = captured(["sh", "-ec", pasted], timeout=60, check=True, env=_bare())
+        process = captured(["sh", "-ec", pasted], timeout=60, check=True, env=without_proxies())
         page.goto("/console")
         expect(page.get_by_role("main")).to_contain_text("At 9:40 from Piombino, pier 3.")
         expect(page.get_by_text("Waiting for the first turn")).to_be_hidden()
@@ -109,7 +103,29 @@ def test_sign_in_returns_to_the_page_and_sign_out_hides_it(site: Site, context: 
         expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
-def _bare() -> dict[str, str]:
-    return {
-        name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
-    }
+PATH = "/console/usage"
+
+
+def count_usage(context: Context, account: str) -> None:
+    """Count three searches with a key, a run in a browser and seven model calls."""
+    caller = authenticate(context, new_key(context, account))
+    counter = UsageCounter(context, 3_600)
+    counter.count("search", account_id=caller.account_id, key_id=caller.key_id, times=3)
+    counter.count("run", account_id=caller.account_id)
+    counter.count("model_call", times=7)
+    counter.close()
+
+
+def test_owner_sees_total_usage_and_members_their_own(
+    owner: Reader, ada: Reader, context: Context
+) -> None:
+    """The owner sees all, others their own (specification.md#console-scope)."""
+    count_usage(context, "owner")
+    count_usage(context, "ada")
+    total, own = words_of(owner.get(PATH).text), words_of(ada.get(PATH).text)
+
+    for text in ("6 searches", "14 succeeded", "ada: for a test", "ada: browser or command line"):
+        assert text in total
+    assert "3 searches" in own
+    for text in ("6 searches", "succeeded", "owner:"):
+        assert text not in own

@@ -81,6 +81,21 @@ def test_invalid_records_are_listed_and_left_out(owner: Reader) -> None:
     assert "Left out: 1 invalid record." in page.text
 
 
+def test_shapes_are_listed_by_name_and_home_leads_to_them(owner: Reader) -> None:
+    listed = words_of(owner.get("/console/import").text).partition("What can be imported ")[2]
+
+    assert listed.startswith("basic-memory: Markdown notes with observations and relations ChatGPT")
+    assert '<a href="/console/import">import</a>' in owner.get("/console").text
+
+
+def test_preview_lists_what_is_left_out_with_its_place(owner: Reader) -> None:
+    said = [{"role": "system", "content": "Be brief."}] * 101 + [{"role": "user", "content": "Hi"}]
+    preview = words_of(send(owner, PREVIEW, json.dumps(said).encode(), "said.json").text)
+
+    assert "Left out: 101 × system prompt said.json, record 1: system prompt" in preview
+    assert "said.json, record 100: system prompt And 1 more:" in preview
+
+
 @pytest.mark.parametrize(
     ("content", "name", "message"),
     [

@@ -61,7 +61,12 @@ def test_no_page_and_no_export_shows_them(owner: Reader, ada: Reader, ids: dict[
     """An id of another account is an unknown one (specification.md#api-other-accounts)."""
     assert all(any(mark in text for text in lists(owner).values()) for mark in MARKS)
     others = [("before", ids["feedback_id"]), ("query", "ferry"), ("noticed", "yes")]
-    for path in (*EVERY_PAGE, *(f"{EXPORT}?list={name}" for name in LISTS)):
+    for path in (
+        *EVERY_PAGE,
+        "/console/memory?kind=fact&status=all",
+        "/console/knows?propose=yes",
+        *(f"{EXPORT}?list={name}" for name in LISTS),
+    ):
         for user_id in ("owner", "ada"):
             for name, value in (*ids.items(), *others):
                 page, unknown = (

@@ -90,11 +90,3 @@ def test_directory_finds_pages_and_what_is_stored(
     groups = dict(re.findall(r"(?s)<h2>(\w+)</h2>\s*<ul[^>]*>(.*?)</ul>", page))
 
     assert name in words_of(groups[group])
-
-
-def test_directory_finds_nothing_of_another_account(owner: Reader, ada: Reader) -> None:
-    owner.http.remember("When does the ferry leave?", "At 9:40.", session_id="trip")
-    page = ada.get(f"{PATH}?query=ferry&user_id=owner", swap=True).text
-
-    assert "When does" not in page
-    assert "trip" not in page

@@ -93,11 +93,3 @@ def test_profile_is_rebuilt_from_summaries(owner: Reader) -> None:
     assert "Version 1 of the profile is created from 1 summaries." in page
     assert "The saw is in the shed." in page.split("Profile")[1]
     assert owner.send(f"{HERE}/rebuild", user_id="nobody").status_code == 422
-
-
-def test_nothing_of_another_account_is_known_or_proposed(owner: Reader, ada: Reader) -> None:
-    owner.http.remember("I am allergic to hazelnuts.", "Noted.", critical="Ada sails.")
-
-    page = ada.get(f"{HERE}?user_id=owner&propose=yes").text
-
-    assert ("hazelnuts" in page, "sails" in page) == (False, False)

@@ -123,7 +123,7 @@ class TestSetUp:
                 text=True,
                 timeout=60,
                 check=True,
-                env=_bare(),
+                env=without_proxies(),
             ).stdout
 
         assert output == "At 9:40 from Piombino, pier 3.\n"
@@ -161,7 +161,8 @@ class TestSetUp:
         compile(python, "try.py", "exec")
 
 
-def _bare() -> dict[str, str]:
+def without_proxies() -> dict[str, str]:
+    """Return the environment of a program that asks the service itself."""
     return {
         name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
     }

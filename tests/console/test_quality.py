@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import re
+from importlib import resources
 from pathlib import Path
 
 import pytest
+from architecture.tree import ROOT
 from axe_playwright_python.base import AXE_SCRIPT
 from console.pages import EVERY_PAGE, VIEWS
-from console.reader import Reader
+from console.reader import ORIGIN, Reader
 from console.sample_year import import_year
+from console.screenshots import CHOSEN, IMAGES, hits_of
+from console.screenshots import filled as with_sample
 from console.things import put_facts, put_permissions, put_things
 from console.window import Site
+from PIL import Image
 from playwright.sync_api import Page, Response
 from rounds import rounds
 from service import Http
+from starlette.testclient import TestClient
 
 from remembrancer.context import Context
+from remembrancer.server.app import make_app
 
 BYTES_MAX = 150_000  # of a page with its styles and scripts, uncompressed, from an empty cache
 REQUESTS_MAX = 10
@@ -112,3 +121,82 @@ def test_pages_are_small_and_do_not_shift(filled: Http, site: Site, account: str
         site.watch.wrong.clear()  # pages of owners answer 403
 
     assert wrong == {}
+
+
+SHEETS = {
+    "style.css": resources.files("remembrancer.http") / "templates" / "style.css",
+    "console.css": resources.files("remembrancer.console") / "templates" / "console.css",
+}
+SPACE = re.compile(r"(?<![\w-])(?:margin|padding|gap|row-gap|column-gap)(?:-[a-z]+)*:\s*([^;}]+)")
+TYPE = re.compile(r"(?<![\w-])font(?:-size)?:\s*([^;}]+)")
+# Beside a step: nothing, a hairline, the rest of a line, and a share of the window.
+NO_STEP = re.compile(r"\b(?:0|auto)\b|(?<![\d.])-?1px|[\d.]+(?:vw|vh|%)")
+STEP = re.compile(r"calc\(-1 \* var\(--s\d\)\)|var\(--s\d\)|0\.1em")
+
+
+def rules_of(name: str) -> str:
+    """Return a sheet without its comments and its tokens."""
+    text = re.sub(r"(?s)/\*.*?\*/", "", SHEETS[name].read_text("utf-8"))
+    return re.sub(r"(?s)^\s*:root \{.*?\n\}", "", text)
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_every_margin_padding_and_gap_is_a_step_of_the_scale(name: str) -> None:
+    values = [value.strip() for value in SPACE.findall(rules_of(name))]
+    other = [one for one in values if re.search(r"\d", NO_STEP.sub("", STEP.sub("", one)))]
+
+    assert values
+    assert other == []
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_every_size_of_type_is_a_step_of_the_scale(name: str) -> None:
+    """Code is a little smaller than the text around it; charts are drawn in units of their own."""
+    sizes = {
+        value for value in TYPE.findall(rules_of(name)) if re.search(r"\d(?:rem|px|em)", value)
+    }
+
+    assert {size for size in sizes if size not in ("0.875em", "11px var(--text)", "17px")} == set()
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_colours_are_tokens_that_have_a_light_and_a_dark_value(name: str) -> None:
+    colours = re.findall(r"oklch\([^)]*\)|rgba?\([^)]*\)|#[0-9a-f]{3,8}\b", rules_of(name))
+    root = re.search(r"(?s):root \{.*?\n\}", SHEETS["style.css"].read_text("utf-8"))
+
+    assert colours == []
+    assert root
+    assert [
+        line.strip()
+        for line in root[0].splitlines()
+        if "oklch" in line and "light-dark" not in line and not line.strip().startswith("--sha")
+    ] == []
+
+
+def test_first_picture_shows_the_hits_of_the_page(tmp_path: Path) -> None:
+    """A search that people believe: one clear answer, and the rest far below it."""
+    with (
+        with_sample(tmp_path) as context,
+        TestClient(make_app(context), base_url=ORIGIN) as client,
+    ):
+        hits = hits_of(Reader(client, context).get(VIEWS["search"]).text)
+
+    for theme in ("light", "dark"):
+        with Image.open(ROOT / IMAGES / f"search-1280-{theme}.png") as picture:
+            assert json.loads(picture.info["hits"]) == hits
+    scores = [int(re.findall(r"(\d+) %", hit)[-1]) for hit in hits]
+    assert scores[0] > 50
+    assert max(scores[1:]) < 20
+
+
+def test_every_picture_of_the_console_is_taken_anew_and_used() -> None:
+    text = "".join(
+        page.read_text("utf-8") for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    )
+    drawn = {path.stem for path in (ROOT / IMAGES).glob("*.png")} - {
+        "growth-events",
+        "growth-users",
+    }
+
+    assert drawn == set(CHOSEN)
+    assert [name for name in CHOSEN if f"images/{name}.png" not in text] == []

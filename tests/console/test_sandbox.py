@@ -6,7 +6,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from console.reader import Reader, with_settings, words_of
+from console.reader import Reader, words_of
 from service import rows
 from starlette.applications import Starlette
 from waiting import wait_until
@@ -84,7 +84,7 @@ def test_invalid_program_form_is_reported(
     assert (answer.status_code, message in words_of(answer.text)) == (422, True)
 
 
-@with_settings(rate_sandbox_per_minute=1, account_bytes_max=1)
+@pytest.mark.settings(rate_sandbox_per_minute=1, account_bytes_max=1)
 def test_rate_and_quota_are_those_of_the_account(owner: Reader, ada: Reader) -> None:
     """The limits of `POST /api/execute/code` apply to the page, too; it keeps the program."""
     page = run(owner, "open('a.txt', 'w').write('x')")
@@ -98,7 +98,7 @@ def test_rate_and_quota_are_those_of_the_account(owner: Reader, ada: Reader) -> 
     run(ada, "1")
 
 
-@with_settings(
+@pytest.mark.settings(
     sandbox_parallel=1, sandbox_queue_max=0, sandbox_seconds=2, rate_sandbox_per_minute=0
 )
 def test_full_queue_is_reported_and_keeps_the_program(owner: Reader, app: Starlette) -> None:

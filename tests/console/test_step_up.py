@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -15,19 +14,10 @@ from starlette.testclient import TestClient
 from remembrancer import testing
 from remembrancer.accounts.sign_in import CONFIRMED_MS, accept, invite
 from remembrancer.context import Context
-from remembrancer.settings import read
 
 GOOD, NEW = "correct horse battery", "correct horse battery two"
+pytestmark = pytest.mark.settings(rate_sign_in_per_minute=5)  # as by default
 GRANT = {"scope": "/etc/nginx/", "action_read": "on", "agent": "deployer", "ttl_minutes": "30"}
-
-
-@pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    """A context with the default rate limits."""
-    settings = read(environment={}, data=folder, embedder="none", durability="normal")
-    service = testing.context(folder, settings=settings, clock=clock)
-    yield service
-    service.close()
 
 
 @pytest.fixture

@@ -5,17 +5,29 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cubes.agents import KETTLE, Agent
+from engines import ENGINES, empty_store
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from service import rows
 
+from remembrancer import testing
+from remembrancer.accounts import KeyIsReadOnly
 from remembrancer.accounts.signing import base64url, public_bytes
+from remembrancer.context import Context
 from remembrancer.cubes import packs
 from remembrancer.cubes.packs import (
+    AddedLessons,
+    ExportedPack,
     NotAPack,
     Pack,
     PackCountWrong,
@@ -28,18 +40,27 @@ from remembrancer.cubes.packs import (
     PackRefused,
     PackSignatureWrong,
     PackSignerRefused,
+    PackStatus,
     PackTooLarge,
+    add_starter,
+    export_pack,
+    import_pack,
+    list_cubes,
     parse_pack,
     write_pack,
 )
+from remembrancer.cubes.starter import load_starter
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.cubes import CubeStatus
 from remembrancer.protocol.line import CubeKind
+from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.recalled import imitated_line
 from remembrancer.protocol.text import is_placeholder
+from remembrancer.store import open_store
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
-KETTLE: dict[str, Any] = {
+KETTLE_LINE: dict[str, Any] = {
     "cube_id": "c_7k2m9x0v4t8qz",
     "kind": "lifehack",
     "topic": "kettles",
@@ -49,7 +70,12 @@ KETTLE: dict[str, Any] = {
     "evidence": "tried at home",
     "record": {"useful": 4, "useless": 1, "status": "trusted", "helped": 3, "failed": 2},
 }
-TEA = {**KETTLE, "cube_id": "c_2", "topic": "tea", "essence": "Green tea needs 80 degrees."}
+TEA_LINE = {
+    **KETTLE_LINE,
+    "cube_id": "c_2",
+    "topic": "tea",
+    "essence": "Green tea needs 80 degrees.",
+}
 HEADER = {
     "pack": "kitchen",
     "format": 1,
@@ -74,7 +100,7 @@ def signed(*objects: object, key: Ed25519PrivateKey = KEY) -> bytes:
     return body + jsonl({"key": encoded[0], "signature": encoded[1]})
 
 
-PACK = signed(HEADER, KETTLE, TEA)
+PACK = signed(HEADER, KETTLE_LINE, TEA_LINE)
 
 
 def _texts(most: int) -> st.SearchStrategy[str]:
@@ -175,7 +201,7 @@ def test_pack_that_was_cut_off_is_refused(bytes_left: int) -> None:
 
 def lesson(**changed: Any) -> dict[str, Any]:
     """Return the second lesson with other fields."""
-    return {**TEA, **changed}
+    return {**TEA_LINE, **changed}
 
 
 @pytest.mark.parametrize(
@@ -183,27 +209,47 @@ def lesson(**changed: Any) -> dict[str, Any]:
     [
         (b"", NotAPack, "not a pack"),
         (jsonl({"id": "t1", "query": "q", "response": "r"}), NotAPack, "not a pack"),
-        (signed({**HEADER, "format": 2}, KETTLE, TEA), PackFormatUnknown, "format 2"),
+        (signed({**HEADER, "format": 2}, KETTLE_LINE, TEA_LINE), PackFormatUnknown, "format 2"),
         (PACK.rstrip(b"\n"), PackCutOff, "ends before"),
-        (jsonl(HEADER, KETTLE, TEA), PackCutOff, "ends before"),
+        (jsonl(HEADER, KETTLE_LINE, TEA_LINE), PackCutOff, "ends before"),
         (PACK.replace(b"vinegar", b"bleach!"), PackSignatureWrong, "changed after"),
         (PACK.replace(b'"key": "', b'"key": "A'), PackSignatureWrong, "signature"),
-        (jsonl(HEADER, KETTLE) + PACK.splitlines(keepends=True)[-1], PackSignatureWrong, "changed"),
-        (signed({**HEADER, "lessons": 3}, KETTLE, TEA), PackCountWrong, "has 2 lessons; .* says 3"),
-        (signed(HEADER, KETTLE, lesson(cube_id=KETTLE["cube_id"])), PackLineRepeated, "2 and 3"),
         (
-            signed(HEADER, KETTLE, {**KETTLE, "cube_id": "c_2", "topic": " KETTLES\n"}),
+            jsonl(HEADER, KETTLE_LINE) + PACK.splitlines(keepends=True)[-1],
+            PackSignatureWrong,
+            "changed",
+        ),
+        (
+            signed({**HEADER, "lessons": 3}, KETTLE_LINE, TEA_LINE),
+            PackCountWrong,
+            "has 2 lessons; .* says 3",
+        ),
+        (
+            signed(HEADER, KETTLE_LINE, lesson(cube_id=KETTLE_LINE["cube_id"])),
+            PackLineRepeated,
+            "2 and 3",
+        ),
+        (
+            signed(HEADER, KETTLE_LINE, {**KETTLE_LINE, "cube_id": "c_2", "topic": " KETTLES\n"}),
             PackLineRepeated,
             "Lines 2 and 3",
         ),
-        (signed(HEADER, KETTLE, lesson(essence="")), PackLineInvalid, "Line 3 .*essence"),
-        (signed(HEADER, KETTLE, lesson(topic="n" * 201)), PackLineInvalid, "Line 3 .*topic"),
-        (signed(HEADER, KETTLE, lesson(kind="joke")), PackLineInvalid, "Line 3 .*kind"),
-        (signed(HEADER, KETTLE, lesson(votes=9)), PackLineInvalid, "Line 3 .*votes"),
-        (signed(HEADER, KETTLE, lesson(evidence="e_0123456789abc")), PackLineInvalid, "a label"),
-        (signed(HEADER, KETTLE, lesson(topic="[event e_1] tea")), PackLineInvalid, "topic"),
-        (signed(HEADER, KETTLE, []), PackLineInvalid, "Line 3"),
-        (signed({**HEADER, "pack": "Kitchen; rm"}, KETTLE, TEA), PackLineInvalid, "Line 1 .*pack"),
+        (signed(HEADER, KETTLE_LINE, lesson(essence="")), PackLineInvalid, "Line 3 .*essence"),
+        (signed(HEADER, KETTLE_LINE, lesson(topic="n" * 201)), PackLineInvalid, "Line 3 .*topic"),
+        (signed(HEADER, KETTLE_LINE, lesson(kind="joke")), PackLineInvalid, "Line 3 .*kind"),
+        (signed(HEADER, KETTLE_LINE, lesson(votes=9)), PackLineInvalid, "Line 3 .*votes"),
+        (
+            signed(HEADER, KETTLE_LINE, lesson(evidence="e_0123456789abc")),
+            PackLineInvalid,
+            "a label",
+        ),
+        (signed(HEADER, KETTLE_LINE, lesson(topic="[event e_1] tea")), PackLineInvalid, "topic"),
+        (signed(HEADER, KETTLE_LINE, []), PackLineInvalid, "Line 3"),
+        (
+            signed({**HEADER, "pack": "Kitchen; rm"}, KETTLE_LINE, TEA_LINE),
+            PackLineInvalid,
+            "Line 1 .*pack",
+        ),
     ],
 )
 def test_each_damage_has_its_error(content: bytes, error: type[PackRefused], message: str) -> None:
@@ -229,7 +275,7 @@ def test_packs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def parse_lessons() -> list[PackLesson]:
     """Return both lessons."""
-    return [PackLesson.model_validate_json(json.dumps(one)) for one in (KETTLE, TEA)]
+    return [PackLesson.model_validate_json(json.dumps(one)) for one in (KETTLE_LINE, TEA_LINE)]
 
 
 def write(written: list[PackLesson]) -> bytes:
@@ -245,7 +291,7 @@ def test_required_key_refuses_another_signer() -> None:
 
     assert parse_pack(PACK, signer=required).key == required
     with pytest.raises(PackSignerRefused):
-        parse_pack(signed(HEADER, KETTLE, TEA, key=OTHER_KEY), signer=required)
+        parse_pack(signed(HEADER, KETTLE_LINE, TEA_LINE, key=OTHER_KEY), signer=required)
 
 
 def test_signature_is_verified_by_others() -> None:
@@ -256,3 +302,208 @@ def test_signature_is_verified_by_others() -> None:
     signature = base64.urlsafe_b64decode(last["signature"] + "==")
 
     Ed25519PublicKey.from_public_bytes(public).verify(signature, body)  # raises if it is wrong
+
+
+TEA: dict[str, Any] = {
+    "topic": "tea",
+    "essence": "Green tea needs water of 80 degrees, or it turns bitter.",
+}
+RICE: dict[str, Any] = {
+    "topic": "rice",
+    "essence": "Rinsed rice sticks less, because the starch is washed off.",
+}
+
+
+@pytest.fixture(params=ENGINES)
+def context(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Context]:
+    """Return a context on each engine in turn."""
+    url = empty_store(str(request.param), tmp_path)
+    with closing(testing.context(tmp_path, store=open_store(url, durability="normal"))) as opened:
+        yield opened
+
+
+def export(agent: Agent, status: PackStatus | None = None) -> ExportedPack:
+    """Export the account of an agent."""
+    return export_pack(agent.context, agent.caller, name="kitchen", status=status)
+
+
+def pack_of(agent: Agent, status: PackStatus | None = None) -> Pack:
+    """Return the pack of an agent's account, read back."""
+    return parse_pack(export(agent, status).content)
+
+
+def topics(agent: Agent) -> dict[str, str]:
+    """Return the status of each cube of an account by its topic."""
+    return {row.topic: row.status for row in list_cubes(agent.context, agent.caller)}
+
+
+def test_pack_holds_the_lessons_of_a_status(ada: Agent, bob: Agent, cleo: Agent) -> None:
+    """Private ones only on request, retired ones never (specification.md#pack-export)."""
+    ada.make(**TEA)
+    ada.publish()
+    retired = ada.publish(**RICE)
+    dora = Agent(ada.context, "dora")
+    for voter in (bob, cleo, dora):
+        voter.vote(retired, -1)
+
+    expected: dict[PackStatus | None, list[str]] = {
+        None: ["kettles"],
+        "private": ["tea"],
+        "published": ["kettles"],
+        "trusted": [],
+        "all": ["tea", "kettles"],
+    }
+    assert topics(ada)["rice"] == "retired"
+    for status, names in expected.items():
+        assert [one.topic for one in pack_of(ada, status).lessons] == names
+    assert pack_of(bob, "all").lessons == ()
+
+
+def test_pack_names_no_event_of_its_author(ada: Agent) -> None:
+    """Event ids are replaced by a label (specification.md#pack-evidence)."""
+    event_id = remember(ada.context, ada.caller, Turn(query="q", response="r")).event_id
+    ada.make(evidence=f"seen in {event_id}")
+    exported = export(ada, "private")
+    [lesson] = parse_pack(exported.content).lessons
+
+    assert str(event_id).encode() not in exported.content
+    assert (lesson.evidence_kind, lesson.evidence) == ("event", "seen in an event of its author")
+
+
+def test_record_is_shown_as_evidence_and_counts_as_no_vote(
+    ada: Agent, bob: Agent, cleo: Agent
+) -> None:
+    """Votes elsewhere decide nothing here (specification.md#pack-record)."""
+    dora = Agent(ada.context, "dora")
+    cube_id = ada.publish()
+    for voter, vote in ((bob, 1), (cleo, 1), (dora, 1)):
+        voter.vote(cube_id, vote)
+    pack = pack_of(ada)
+
+    assert pack.lessons[0].record == PackRecord(
+        useful=3, useless=0, status="trusted", helped=0, failed=0
+    )
+
+    import_pack(bob.context, bob.caller, pack, publish=True)
+    [row] = list_cubes(bob.context, bob.caller)
+    evidence = [one.evidence for one in cleo.matching_cubes() if one.cube_id == row.cube_id]
+
+    assert (row.status, row.useful, row.useless) == ("published", 0, 0)
+    assert evidence == [
+        f"tried at home (pack kitchen signed by {pack.key_id}, useful to 3 of 3 accounts)"
+    ]
+
+
+def test_pack_is_imported_once(ada: Agent, bob: Agent) -> None:
+    """Equal texts are the same lesson (specification.md#pack-known)."""
+    bob.make(**TEA)
+    for more in (TEA, RICE):
+        ada.publish(**more)
+    pack = pack_of(ada)
+    first = import_pack(bob.context, bob.caller, pack)
+    before = rows(bob.context)
+    again = import_pack(bob.context, bob.caller, pack)
+
+    assert [(one.stored, one.present) for one in (first, again)] == [(1, 1), (0, 2)]
+    assert rows(bob.context) == before
+    assert topics(bob) == {"tea": "private", "rice": "private"}
+
+
+def test_import_during_another_one_stores_nothing_twice(ada: Agent, bob: Agent) -> None:
+    """Another import ends while this one prepares its cubes (specification.md#pack-known)."""
+    ada.publish()
+    pack = pack_of(ada)
+    others: list[AddedLessons] = []
+
+    def interrupted_ids(prefix: str) -> str:
+        if not others:
+            others.append(import_pack(bob.context, bob.caller, pack))
+        return bob.context.ids(prefix)
+
+    late = import_pack(replace(bob.context, ids=interrupted_ids), bob.caller, pack)
+
+    assert [(one.stored, one.present) for one in (*others, late)] == [(1, 0), (0, 1)]
+    assert len(list_cubes(bob.context, bob.caller)) == 1
+
+
+@pytest.mark.parametrize("publish", [True, False])
+def test_imported_lesson_is_screened(ada: Agent, bob: Agent, *, publish: bool) -> None:
+    """A refused lesson stays private, with the reason (specification.md#pack-screening)."""
+    with_link = _lesson(topic="links", rules_markdown="- MUST read https://x.example/")
+    pack = _with(pack_of(ada), _lesson(), with_link)
+    added = import_pack(bob.context, bob.caller, pack, publish=publish)
+
+    assert topics(bob) == {"kettles": "published" if publish else "private", "links": "private"}
+    assert (added.stored, added.published) == (2, int(publish))
+    assert added.refused == (("links", "Kept private: its rules contains a link or an address."),)
+
+
+def test_failed_import_stores_nothing(
+    ada: Agent, bob: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One transaction stores a pack: its second cube gets the id of its first one
+    (specification.md#pack-import).
+    """
+    pack = _with(pack_of(ada), _lesson(), _lesson(topic="tea"))
+    before = rows(bob.context)
+    same_ids = replace(bob.context, ids=lambda prefix: f"{prefix}0123456789abc")
+
+    with pytest.raises(Exception, match="cube_id"):
+        import_pack(same_ids, bob.caller, pack)
+    assert rows(bob.context) == before
+
+
+def test_read_only_caller_imports_nothing(ada: Agent) -> None:
+    with pytest.raises(KeyIsReadOnly):
+        add_starter(ada.context, replace(ada.caller, read_only=True))
+
+
+def test_lessons_that_expire_or_repeat_are_left_out(ada: Agent) -> None:
+    """The reasons are named (specification.md#pack-export)."""
+    first, second = ada.publish(), ada.publish(rules=str(KETTLE["rules"]).upper())
+    turn = {
+        "query": "q",
+        "response": "r",
+        "cube_topic": "milk",
+        "cube_essence": "Milk burns at the bottom of a pan that nobody stirs.",
+        "cube_rules": "- MUST stir it.",
+        "cube_expires_at": "2099-01-01T00:00:00Z",
+    }
+    remember(ada.context, ada.caller, Turn.model_validate(turn))
+    exported = export(ada, "all")
+
+    assert exported.lessons == 1
+    assert dict(exported.omitted)[second] == f"it repeats {first}"
+    assert [why for _, why in exported.omitted] == [f"it repeats {first}", "it expires"]
+
+
+def test_starter_pack_is_added_once_and_published(ada: Agent, bob: Agent) -> None:
+    """Its lessons are published at once (specification.md#pack-starter)."""
+    count = len(load_starter())
+    first, again = (add_starter(ada.context, ada.caller) for _ in range(2))
+
+    assert (first.stored, first.published, first.refused) == (count, count, ())
+    assert (again.stored, again.present) == (0, count)
+    assert set(topics(ada).values()) == {"published"}
+    assert "heapq" in bob.matching_cubes("heapq raises TypeError for equal priorities")[0].essence
+
+
+def _lesson(**changed: str) -> PackLesson:
+    """Return a lesson as another installation writes it."""
+    fields = {
+        "cube_id": f"c_{changed.get('topic', 'kettles')}",
+        "kind": "lifehack",
+        "topic": "kettles",
+        "essence": KETTLE["essence"],
+        "rules_markdown": KETTLE["rules"],
+        "evidence_kind": "label",
+        "evidence": "tried at home",
+        "record": PackRecord(useful=0, useless=0, status="private", helped=0, failed=0),
+        **changed,
+    }
+    return PackLesson.model_validate(fields)
+
+
+def _with(pack: Pack, *lessons: PackLesson) -> Pack:
+    """Return the pack with other lessons."""
+    return replace(pack, lessons=lessons)

@@ -8,10 +8,12 @@ import pytest
 from cubes.agents import KETTLE, Agent
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory.asking import Concepts
 
 from remembrancer import testing
 from remembrancer.cubes import serving as shared
 from remembrancer.cubes.lessons import SQL
+from remembrancer.memory.maintenance import Maintenance
 from remembrancer.search import open_embedder
 from remembrancer.search.embedders.port import NoEmbedder
 
@@ -40,22 +42,6 @@ def test_published_cube_is_visible_to_all_without_its_author(ada: Agent, bob: Ag
     assert "ada" not in cube.model_dump_json()
     assert "model" not in cube.model_dump(mode="json")
     assert ada.shown_ids() == [cube_id]
-
-
-def test_note_begins_with_new_until_the_user_has_voted(ada: Agent, bob: Agent, cleo: Agent) -> None:
-    """`note` begins with `new` until then (specification.md#cube-note-new)."""
-    cube_id = ada.publish()
-    bob.vote(cube_id, 1)
-
-    new, rated = cleo.matching_cubes()[0].note, bob.matching_cubes()[0].note
-    cleo.vote(cube_id, 1)
-
-    assert new.startswith("new (published; 1 found it useful, 0 did not)")
-    for part in (" 1 ", " -1 ", " 0 ", "/api/v7/experience/vote", "vote_nothing"):
-        assert part in new
-    assert rated.startswith("rated +1 by you")
-    both = "rated +1 by you (published; 2 found it useful, 0 did not)."
-    assert cleo.matching_cubes()[0].note == both
 
 
 @pytest.mark.parametrize("words", [b"", b"\x00", bytes(500)])
@@ -186,11 +172,34 @@ def test_multilingual_embedder_finds_cubes_by_meaning(folder: Path) -> None:
     context.close()
 
 
-def test_private_cube_belongs_to_its_user(ada: Agent, bob: Agent) -> None:
-    """One for the account has all its users as readers (specification.md#cube-visibility)."""
-    anna = Agent(ada.context, "ada", "anna")
-    private, of_account = ada.make().cube_id, ada.make(topic="kettles at home", for_account=True)
+HOUND = {
+    "topic": "hounds",
+    "essence": "A hound wants to be walked before noon.",
+    "rules": "- MUST walk it before noon.",
+}
 
-    assert sorted(ada.shown_ids()) == sorted([private, of_account.cube_id])
-    assert anna.shown_ids() == [of_account.cube_id]
-    assert bob.matching_cubes() == []
+
+def finds_by_meaning(agent: Agent) -> bool:
+    """Return True if "puppy", a word in no cube, finds the cube about hounds."""
+    return [cube.topic for cube in agent.matching_cubes("puppy")] == ["hounds"]
+
+
+def store_cubes(folder: Path, cubes: int) -> None:
+    """Store shared and private cubes of two accounts, one of them about hounds, with another embedder."""
+    context = testing.context(folder, embedder=Concepts("concepts/1"))
+    ada, bob = Agent(context, "ada"), Agent(context, "bob")
+    for n in range(cubes - 1):
+        (ada.publish if n % 2 else bob.make)()
+    ada.publish(**HOUND)
+    context.close()
+
+
+def test_upkeep_renews_cubes_after_the_events(folder: Path) -> None:
+    store_cubes(folder, 3)
+    context = testing.context(folder, embedder=Concepts("concepts/2"))
+
+    while Maintenance(context).step():
+        pass
+
+    assert finds_by_meaning(Agent(context, "ada"))
+    context.close()

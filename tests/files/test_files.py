@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,16 +34,7 @@ YEARS_MS = (
     100 * 365 * 24 * 60 * MINUTE_MS
 )  # test clocks stand still in the past; file systems use the real time
 QUOTA = 20_000
-
-
-@pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    """A context with a small file quota."""
-    parts = testing.context(folder, clock=clock)
-    yield replace(
-        parts, settings=replace(parts.settings, account_bytes_max=QUOTA, file_bytes_max=15_000)
-    )
-    parts.close()
+pytestmark = pytest.mark.settings(account_bytes_max=QUOTA, file_bytes_max=15_000)
 
 
 @pytest.fixture

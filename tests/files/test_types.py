@@ -1,17 +1,21 @@
-"""Content as it is sent: text, and base64 as tools really write it."""
+"""Names and content of created files."""
 
 from __future__ import annotations
 
 import base64
 import re
 import textwrap
+import unicodedata
 
 import pytest
 from files.archives import PNG, archive
 from hypothesis import given
 from hypothesis.strategies import binary, integers, sampled_from
+from hypothesis.strategies import text as any_text
 
+from remembrancer.files.files import safe_name
 from remembrancer.files.types import BINARY_TYPES, ContentInvalid, content_of
+from remembrancer.protocol import limits
 from remembrancer.protocol.files import FileType
 
 
@@ -81,3 +85,58 @@ def test_broken_base64_is_refused_with_its_place(kind: FileType) -> None:
     }.items():
         message = refusal(content, kind)
         assert ("base64" in message, place in message) == (True, True), message
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("report", "report"),
+        ("Q1 report_v1.2-final", "Q1 report_v1.2-final"),
+        ("../../etc/passwd", "passwd"),
+        ("/etc/shadow", "shadow"),
+        ("C:\\Windows\\win.ini", "win.ini"),
+        ("a/b", "b"),
+        (".htaccess", "htaccess"),
+        ("...dots...", "dots"),
+        ("-rf", "rf"),
+        ("  two   spaces\t\n", "two spaces"),
+        ("invoice\u202efdp.exe", "invoicefdp.exe"),
+        ("zero\u200bwidth\ufeff", "zerowidth"),
+        ("launch 🚀 plan", "launch plan"),
+        ("a:b*c?d\"e<f>g|h'i", "abcdefghi"),
+        ("full／width＼slash", "fullwidthslash"),
+        ("Résumé", "Résumé"),
+        ("Re\u0301sume\u0301", "Résumé"),
+        ("Re\u200b\u0301sume", "Résume"),
+        ("расписание", "расписание"),
+        ("時刻表", "時刻表"),
+        ("समय सारणी", "समय सारणी"),
+        ("مواعيد ٢٠٢٦", "مواعيد ٢٠٢٦"),
+        ("report.txt", "report"),
+        ("report.TXT", "report"),
+        ("report.pdf", "report.pdf"),
+        ("CON", "_CON"),
+        ("nul.tar", "_nul.tar"),
+        ("com1 .x", "_com1 .x"),
+        ("console", "console"),
+        ("h\u0301\u0302\u0303\u0304\u0305", "h\u0301\u0302\u0303"),
+    ],
+)
+def test_name_is_made_safe(name: str, expected: str) -> None:
+    """The name is reduced to a safe base name (specification.md#files-safe-name)."""
+    assert safe_name(name, "txt") == expected
+
+
+@given(any_text())
+def test_every_name_becomes_safe(name: str) -> None:
+    result = safe_name(name, "txt")
+
+    assert not re.search(r'[/\\\x00-\x1f\x7f:*?"<>|]', result)
+    assert not result.startswith((" ", ".", "-"))
+    assert not result.endswith((" ", "."))
+    assert {
+        unicodedata.category(character)[0] for character in result if character not in " -_."
+    } <= {"L", "M", "N"}
+    assert len(result) <= limits.FILENAME_CHARACTERS_MAX
+    assert len(result.encode()) <= limits.FILENAME_BYTES_MAX
+    assert safe_name(result, "txt") in (result, result.removesuffix(".txt"))

@@ -103,3 +103,26 @@ def test_langgraph_examples_print_the_conversation_of_their_page(
     printed = run([python, str(ROOT / "examples" / f"{name}.py"), place.url], tmp_path, variables)
 
     assert re.sub(r"e_\w+", "e_1", printed) == expected
+
+
+CLIENTS = Path(__file__).parent / "programs" / "clients.py"
+
+
+def test_clients_get_what_they_ask_for(
+    place: Place, tmp_path: Path, environment: Callable[..., dict[str, str]]
+) -> None:
+    """Answers, streams, tools, images, structured output, embeddings, responses and errors."""
+    printed = run(
+        [python_of("clients"), "-W", "ignore", str(CLIENTS), place.url], tmp_path, environment()
+    )
+
+    results = dict(line.split(": ", 1) for line in printed.splitlines() if ": " in line)
+    assert [f"{name}: {text}" for name, text in results.items() if "BROKEN" in text] == []
+    assert len(results) == 24
+    for name in ("langchain invoke", "langchain stream", "litellm stream", "litellm image"):
+        assert ANSWER in results[name]
+    assert WEATHER in results["langchain tools"]
+    assert results["litellm stream_tools"] == '{"place": "Elba"}'
+    assert results["langchain embeddings"] == "64"
+    assert results["litellm wrong_key"] == "AuthenticationError"
+    assert results["openai responses_parse"] == "9:40"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import select
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from console.reader import Reader
+from http_server.raw import JSON, Connect, bearer, request
 from service import new_key
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -21,7 +21,6 @@ from remembrancer.context import Context
 from remembrancer.sandbox.runner import Cancellation, RunCancelled
 from remembrancer.sandbox.sandbox import Sandbox
 
-Connect = Callable[[], socket.socket]
 ENDLESS = "while True: pass"
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -74,9 +73,8 @@ def ends_within(process: int, seconds: float) -> bool:
 
 def api(context: Context, _app: Starlette) -> tuple[str, bytes, list[str]]:
     """Return path, body and headers of a run over the API."""
-    headers = [f"Authorization: Bearer {new_key(context)}", "Content-Type: application/json"]
     body = json.dumps({"code": ENDLESS, "timeout_s": 60}).encode()
-    return "/api/execute/code", body, headers
+    return "/api/execute/code", body, [bearer(new_key(context)), JSON]
 
 
 def tool(context: Context, app: Starlette) -> tuple[str, bytes, list[str]]:
@@ -110,9 +108,9 @@ def test_program_whose_client_is_gone_is_stopped(
     """Within a second (specification.md#sandbox-client-gone)."""
     app.state.sandbox.start()
     path, body, headers = request_of(context, app)
-    lines = [f"POST {path} HTTP/1.1", "Host: localhost", *headers, f"Content-Length: {len(body)}"]
+    whole = request("POST", path, *headers, f"Content-Length: {len(body)}", body=body)
     connection, before = connect(), processes()
-    connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+    connection.sendall(whole)
     process = os.pidfd_open(busy_program(before))
 
     connection.close()

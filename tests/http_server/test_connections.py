@@ -7,13 +7,15 @@ import resource
 import socket
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import product
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from http_server.raw import CHUNKED, MIB, TURN, Connect, post_turn, request
 from rounds import rounds
 from servers.started import SETTINGS
 from service import new_key, rows
@@ -22,11 +24,8 @@ from remembrancer.context import Context
 from remembrancer.server import connection as wire
 from remembrancer.testing.servers import Server
 
-Connect = Callable[[], socket.socket]
 IDLE = rounds(200, 5_000)  # connections
 LIVE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-MIB = 1 << 20
-TURN = json.dumps({"query": "When?", "response": "At 9:40."}).encode()
 
 
 def statuses(connection: socket.socket) -> list[int]:
@@ -43,14 +42,8 @@ def send_until_cut_off(connection: socket.socket, data: bytes) -> None:
         connection.sendall(data)
 
 
-def post(*headers: str, body: bytes = b"", version: str = "1.1") -> bytes:
-    """Return a request to store a turn."""
-    lines = (f"POST /api/v7/remember HTTP/{version}", "Host: localhost", *headers)
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
-
-
+post = partial(request, "POST", "/api/v7/remember")
 LAST = LIVE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-CHUNKED = "Transfer-Encoding: chunked"
 # Request smuggling: what one server reads as the end of a request, another does not. From the
 # lists of PortSwigger, of "HTTP Garden" (Kallus et al.) and of RFC 9112, section 11.2.
 AMBIGUOUS = {
@@ -105,16 +98,11 @@ def test_request_that_proxies_misread_ends_the_connection(connect: Connect) -> N
 def test_upgrade_is_refused_and_the_request_is_answered(connect: Connect, context: Context) -> None:
     """A server may ignore it (RFC 9110, 7.8). Java's client asks for h2c with every first POST."""
     before, key = rows(context)["events"], new_key(context)
-    headers = (
-        f"Authorization: Bearer {key}",
-        "Content-Type: application/json",
-        "Connection: Upgrade",
-    )
     for number, upgrade in enumerate(("websocket", "h2c", "TLS/1.0"), 1):
         turn = TURN.replace(b"9:40", b"9:4%d" % number)
-        length = f"Content-Length: {len(turn)}"
+        headers = ("Connection: Upgrade", f"Upgrade: {upgrade}")
         connection = connect()
-        connection.sendall(post(*headers, f"Upgrade: {upgrade}", length, body=turn) + LIVE)
+        connection.sendall(post_turn(key, *headers, turn=turn) + LIVE)
 
         assert statuses(connection) == [200]
         assert rows(context)["events"] == before + number
@@ -140,11 +128,10 @@ def test_writes_are_answered_before_the_refusal_of_what_follows(
     connect: Connect, context: Context
 ) -> None:
     """Else a client would take the refusal for the answer to a write that was stored."""
-    headers = f"Authorization: Bearer {new_key(context)}", "Content-Type: application/json"
-    stored = 0
+    key, stored = new_key(context), 0
     for count, rest in product((1, 3), (b"GARBAGE\r\n\r\n", AMBIGUOUS["two lengths"])):
         turns = [TURN.replace(b"9:40", b"9:%02d" % (stored + number)) for number in range(count)]
-        writes = [post(*headers, f"Content-Length: {len(turn)}", body=turn) for turn in turns]
+        writes = [post_turn(key, turn=turn) for turn in turns]
         connection = connect()
         connection.sendall(b"".join(writes) + rest)
         stored += count

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +15,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.testclient import TestClient
 from waiting import wait_until
 
-from remembrancer import testing
 from remembrancer.accounts import keys
 from remembrancer.context import Context
 from remembrancer.http.admission import AccountGroups
@@ -28,6 +24,8 @@ from remembrancer.protocol.operation import PlainOperation
 from remembrancer.server.app import make_app
 
 FLOOD = 8
+# One place for programs and one thread for searches.
+pytestmark = pytest.mark.settings(sandbox_parallel=1, sandbox_queue_max=FLOOD, search_threads=1)
 
 
 def key_header(key: str) -> Headers:
@@ -48,19 +46,6 @@ class Work:
         self.began.set()
         assert self.go_on.wait(20)
         return JSONResponse({})
-
-
-@pytest.fixture
-def context(folder: Path) -> Iterator[Context]:
-    """A context with one place for programs and one thread for searches."""
-    service = testing.context(folder)
-    yield replace(
-        service,
-        settings=replace(
-            service.settings, sandbox_parallel=1, sandbox_queue_max=FLOOD, search_threads=1
-        ),
-    )
-    service.close()
 
 
 def client_of(app: Starlette) -> TestClient:

@@ -1,11 +1,22 @@
-"""Invalid bodies: a clear error, never a 500, nothing stored and nothing echoed."""
+"""Bodies and queries: what is invalid has a clear error and stores nothing, what clients write is read."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import pytest
+from http_server.examples import EXAMPLES, kinds, schema_of
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
 from service import Http
+
+from remembrancer.http.bodies import parse, parse_query
+from remembrancer.protocol.errors import InvalidRequest
+from remembrancer.protocol.message import Id, Message
+from remembrancer.protocol.operation import AnyOperation
+from remembrancer.protocol.text import Moment, Text
 
 GOOD: dict[str, dict[str, Any]] = {
     "/api/v7/memory": {"query_text": "ferry", "user_id": "owner"},
@@ -114,3 +125,80 @@ def test_invalid_idempotency_key_is_422(shared: Http) -> None:
         answer = shared.post(path, GOOD[path], headers={"Idempotency-Key": value})
         assert answer.status_code == 422
     assert shared.rows() == before
+
+
+EACH_BODY = pytest.mark.parametrize(
+    ("endpoint", "example"), EXAMPLES, ids=[one.operation_id for one, _ in EXAMPLES]
+)
+
+
+def parsed(endpoint: AnyOperation, body: dict[str, Any]) -> Any:
+    """Return what the action of an endpoint gets for a body, or the errors of the answer."""
+    assert endpoint.body is not None
+    try:
+        return parse(endpoint.body, json.dumps(body).encode())
+    except InvalidRequest as refusal:
+        return refusal.extra["errors"]
+
+
+@EACH_BODY
+def test_null_for_an_optional_field_means_absent(
+    endpoint: AnyOperation, example: dict[str, Any]
+) -> None:
+    """`null` for an optional field is an absent field, and no other field takes it.
+
+    See specification.md#api-null-is-absent, specification.md#status-openapi.
+    """
+    schema = schema_of(endpoint)
+    for name, part in schema["properties"].items():
+        takes_null = any(kind.get("type") == "null" for kind in kinds(part))
+        assert takes_null == (name not in schema.get("required", ())), name
+        absent = {key: value for key, value in example.items() if key != name}
+        if takes_null:
+            assert parsed(endpoint, absent) == parsed(endpoint, {**absent, name: None}), name
+
+
+@EACH_BODY
+def test_whole_numbers_are_integers_however_they_are_written(
+    endpoint: AnyOperation, example: dict[str, Any]
+) -> None:
+    """3439.0 is an integer (specification.md#api-strict-types)."""
+    for name, part in schema_of(endpoint)["properties"].items():
+        for kind in kinds(part):
+            number = kind.get("minimum", 1)
+            if kind.get("type") == "integer":
+                written: tuple[Any, Any] = number, float(number)
+            elif kind.get("items", {}).get("type") == "integer":
+                written = [1, 2], [1.0, 2.0]
+            else:
+                continue
+            first, second = (parsed(endpoint, {**example, name: value}) for value in written)
+            assert first == second, name
+            assert isinstance(first, BaseModel), first
+
+
+class Parameters(Message):
+    """One parameter of every type.
+
+    Example: {"who": "ada & bo"}
+    """
+
+    who: Annotated[Id, Field(description="Whose.")]
+    about: Annotated[Text | None, Field(max_length=40, description="What about.")] = None
+    most: Annotated[int, Field(ge=1, le=100, description="How many.")] = 5
+    whole: Annotated[bool, Field(description="Whether whole.")] = False
+    kind: Annotated[Literal["fact", "code"] | None, Field(description="Which kind.")] = None
+    since: Annotated[Moment | None, Field(description="From when on.")] = None
+
+
+@given(st.binary())
+def test_any_query_bytes_are_parsed_or_rejected(query: bytes) -> None:
+    for raw in (query, b"who=a&about=" + query.replace(b"&", b""), b"who=a&most=" + query):
+        try:
+            read = parse_query(Parameters, raw)
+        except InvalidRequest as refused:
+            assert {fault["pointer"] for fault in refused.extra["errors"]} <= {
+                f"/{name}" for name in Parameters.model_fields
+            }
+        else:
+            assert "\0" not in (read.about or "")

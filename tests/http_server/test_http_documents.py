@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,11 +60,9 @@ EVERY_OPERATION = [
 
 
 @pytest.fixture
-def context(folder: Path) -> Iterator[Context]:
+def context(context: Context) -> Context:
     """A real context with a scripted language model, for the examples that need one."""
-    service = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
-    yield service
-    service.close()
+    return replace(context, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
 
 
 @pytest.mark.parametrize(("endpoint", "example"), EXAMPLES, ids=[e.path for e, _ in EXAMPLES])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
 import logging
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +19,14 @@ from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.http.dispatch import Call, Dispatcher, handles
 from remembrancer.http.middleware import RequestMiddleware
+from remembrancer.http.problems import respond
 from remembrancer.protocol.errors import ProblemBody
 from remembrancer.protocol.operation import PlainOperation
 from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.search import EmbedderUnavailable, SymmetricEmbedder
 from remembrancer.server.app import make_app
+from remembrancer.server.run import start_logging
+from remembrancer.store import OutcomeUnknown, StoreUnavailable, StoreUnreachable
 
 PROXY_HEADERS = (
     "Forwarded",
@@ -216,30 +223,103 @@ class TestMetrics:
         assert "ada" not in text
 
 
-class TestRateLimits:
-    """429 with `Retry-After` and the RateLimit headers.
+@pytest.mark.settings(rate_memory_per_minute=2)
+def test_request_over_the_rate_limit_is_429_with_retry_after(http: Http) -> None:
+    """The key is checked before, the body after; other keys and public paths go on.
 
     See specification.md#rate-headers, specification.md#rate-429.
     """
+    allowed = [http.get("/api/v7/event/ev_none") for _ in range(2)]
+    answer = http.get("/api/v7/event/ev_none")
 
-    @pytest.fixture
-    def context(self, folder: Path) -> Any:
-        service = testing.context(folder)
-        service = replace(service, settings=replace(service.settings, rate_memory_per_minute=2))
-        yield service
-        service.close()
+    assert [a.status_code for a in allowed] == [404, 404]
+    assert [a.headers["ratelimit"].split(";")[1] for a in allowed] == ["r=1", "r=0"]
+    assert (answer.status_code, problem(answer)["error"]) == (429, "too_many_requests")
+    assert 1 <= int(answer.headers["retry-after"]) <= 30
+    assert answer.headers["ratelimit-policy"] == '"memory";q=2;w=60'
+    assert http.with_key(KEY).post_bytes("/api/v7/memory", b"not json").status_code == 401
+    assert http.post_bytes("/api/v7/memory", b"not json").status_code == 429
+    assert http.as_account("owner").get("/api/v7/event/ev_none").status_code == 404
+    assert [http.get("/api/v7/status").status_code for _ in range(5)] == [200] * 5
 
-    def test_request_over_the_rate_limit_is_429_with_retry_after(self, http: Http) -> None:
-        """The key is checked before, the body after; other keys and public paths go on."""
-        allowed = [http.get("/api/v7/event/ev_none") for _ in range(2)]
-        answer = http.get("/api/v7/event/ev_none")
 
-        assert [a.status_code for a in allowed] == [404, 404]
-        assert [a.headers["ratelimit"].split(";")[1] for a in allowed] == ["r=1", "r=0"]
-        assert (answer.status_code, problem(answer)["error"]) == (429, "too_many_requests")
-        assert 1 <= int(answer.headers["retry-after"]) <= 30
-        assert answer.headers["ratelimit-policy"] == '"memory";q=2;w=60'
-        assert http.with_key(KEY).post_bytes("/api/v7/memory", b"not json").status_code == 401
-        assert http.post_bytes("/api/v7/memory", b"not json").status_code == 429
-        assert http.as_account("owner").get("/api/v7/event/ev_none").status_code == 404
-        assert [http.get("/api/v7/status").status_code for _ in range(5)] == [200] * 5
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (StoreUnavailable("down at db:5432"), "Nothing was stored"),
+        (StoreUnreachable("down at db:5432"), "Nothing was stored"),
+        (
+            OutcomeUnknown("down at db:5432"),
+            "stored completely or not at all. Send the request again with the same Idempotency-Key",
+        ),
+        (EmbedderUnavailable("down at db:5432"), "embedder"),
+    ],
+)
+def test_unavailable_component_is_503_with_retry_after_and_outcome(
+    error: Exception, message: str
+) -> None:
+    """The outcome may be unknown.
+
+    See specification.md#error-503-names-part, specification.md#error-outcome-unknown.
+    """
+    answer = respond(error, {"path": "/api/v7/memory", "request_id": "r1"})
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert message in json.loads(bytes(answer.body))["detail"]
+    assert "db:5432" not in json.loads(bytes(answer.body))["detail"]
+
+
+@pytest.fixture(params=["text", "json"])
+def written(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
+    """Yield the output of the only log handler of the process, in each format."""
+    before = logging.root.handlers[:], logging.root.level
+    start_logging("info", request.param)
+    stream = io.StringIO()
+    logging.root.handlers[0].setStream(stream)  # type: ignore[attr-defined]
+    yield stream
+    logging.root.handlers[:], logging.root.level = before
+
+
+@pytest.mark.parametrize("written", ["json"], indirect=True)
+def test_json_log_has_one_object_a_request(written: io.StringIO, http: Http) -> None:
+    answer = http.get("/api/v7/event/none?key=secret")
+
+    lines = map(json.loads, written.getvalue().splitlines())
+    line = next(one for one in lines if one["logger"] == "remembrancer.access")
+    assert line.keys() == {
+        *("time", "level", "logger", "message"),
+        *("request_id", "method", "path", "status", "duration_ms"),
+    }
+    assert line["request_id"] == answer.headers["x-request-id"]
+    assert (line["method"], line["path"], line["status"]) == ("GET", "/api/v7/event/none", 404)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
+
+
+def test_log_has_no_name_of_a_file(written: io.StringIO, http: Http) -> None:
+    """See specification.md#forget-no-trace."""
+    body = {"filename": "xylophone", "content": "a", "type": "txt"}
+    url = http.post("/api/v7/tools/create-file", body).json()["url"]
+
+    for method in ("GET", "DELETE", "GET"):
+        http.ask(method, url)
+
+    lines = [line for line in written.getvalue().splitlines() if "remembrancer.access" in line]
+    assert any("DELETE /download/{filename} 200" in line for line in lines)
+    assert not any("xylophone" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "logger", ["remembrancer.http", "uvicorn.error", "uvicorn.access", "anything.else"]
+)
+def test_key_in_a_message_its_arguments_or_a_traceback_is_redacted(
+    written: io.StringIO, logger: str
+) -> None:
+    """Once, also by a logger that has handlers of its own."""
+    try:
+        raise ValueError(f"bad\nheader Bearer {KEY}")  # noqa: TRY301 - the test needs a traceback
+    except ValueError:
+        logging.getLogger(logger).exception(f"key %s and {KEY}", KEY)  # noqa: G004 - a careless call
+
+    assert written.getvalue().count("key sk_*** and sk_***") == 1
+    assert "header Bearer sk_***" in written.getvalue()
+    assert KEY not in written.getvalue()

@@ -4,56 +4,25 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
+from http_server.raw import JSON, MIB, Connect, bearer, read_answer, request, status_of
 from hypothesis import given
 from hypothesis import strategies as st
 from service import new_key, rows
 from waiting import wait_until
 
-from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.http.admission import SMALL_BYTES, InFlight, RequestMemory
 from remembrancer.protocol.errors import Unavailable
 
-Connect = Callable[[], socket.socket]
-MIB = 1 << 20
-
-
-@pytest.fixture
-def context(folder: Path) -> Iterator[Context]:
-    """A context with 8 MiB for large bodies."""
-    service = testing.context(folder)
-    yield replace(service, settings=replace(service.settings, request_memory_bytes=8 * MIB))
-    service.close()
+pytestmark = pytest.mark.settings(request_memory_bytes=8 * MIB)
 
 
 def begin(connection: socket.socket, key: str, size: int, body: bytes) -> None:
     """Send the head of a request that creates a file, and a part of its body."""
-    lines = (
-        "POST /api/v7/tools/create-file HTTP/1.1",
-        "Host: localhost",
-        f"Authorization: Bearer {key}",
-        "Content-Type: application/json",
-        f"Content-Length: {size}",
-    )
-    connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
-
-
-def answer(connection: socket.socket) -> tuple[int, dict[str, Any]]:
-    """Read a response; return its status and body."""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        data += connection.recv(4_096)
-    head, _, body = data.partition(b"\r\n\r\n")
-    length = int(head.lower().partition(b"content-length:")[2].split()[0])
-    while len(body) < length:
-        body += connection.recv(4_096)
-    return int(head.split()[1]), json.loads(body)
+    headers = (bearer(key), JSON, f"Content-Length: {size}")
+    connection.sendall(request("POST", "/api/v7/tools/create-file", *headers, body=body))
 
 
 def file(size: int) -> bytes:
@@ -74,13 +43,13 @@ def test_account_with_too_many_large_bodies_is_told_to_wait(
     third = connect()
     begin(third, ada, len(body), body)
 
-    status, refusal = answer(third)
+    status, _, refusal = read_answer(third)
     other = connect()
     begin(other, bob, len(body), body)
 
-    assert (status, refusal["error"]) == (503, "unavailable")
-    assert refusal["retry_after"] >= 1
-    assert answer(other)[0] == 200
+    assert (status, json.loads(refusal)["error"]) == (503, "unavailable")
+    assert json.loads(refusal)["retry_after"] >= 1
+    assert status_of(other) == 200
     assert rows(context)["files"] == before + 1
     for half in halves:
         half.close()
@@ -92,7 +61,7 @@ def answer_again(connect: Connect, key: str, body: bytes) -> int:
     """Create a file; return the status."""
     connection = connect()
     begin(connection, key, len(body), body)
-    return answer(connection)[0]
+    return status_of(connection)
 
 
 @given(

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import repeat
 from pathlib import Path
 
-from integrations.agent import Agent
+import pytest
+from client.scripted_server import ScriptedServer
+from integrations.agent import Agent, denial
 from service import Http, new_key
 
 from remembrancer.context import Context
@@ -99,3 +105,74 @@ def test_session_id_cannot_escape_the_state_folder(home: Path, dead_url: str) ->
 
     files = [path for path in home.rglob("*") if path.is_file()]
     assert {path.parent for path in files} == {home / ".local/state/remembrancer/hooks"}
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+def connection_count(listener: socket.socket) -> int:
+    """Return how many connections wait, and close them."""
+    count = 0
+    with suppress(BlockingIOError):
+        while True:
+            listener.accept()[0].close()
+            count += 1
+    return count
+
+
+def test_a_service_that_hangs_is_asked_once_a_minute(home: Path) -> None:
+    """Hooks skip it after one timeout; the user is told once, and nothing is lost."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # it accepts, and never answers
+        listener.setblocking(False)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        agent = Agent(home, url, "sk_0", REMEMBRANCER_HOOK_SECONDS="0.05")
+        prompt = agent.trigger("UserPromptSubmit")
+        reason = denial(agent.trigger("PreToolUse-Write"))
+        end = agent.trigger("Stop")
+        agent.session = "s2"
+        start = agent.trigger("SessionStart")
+        within_a_minute = connection_count(listener)
+        for file in (home / ".local/state/remembrancer/hooks").glob("away-*"):
+            os.utime(file, (0, 0))  # more than a minute ago
+        agent.trigger("SessionStart")
+        later = connection_count(listener)
+
+    assert "did not answer in time" in prompt["systemMessage"]
+    assert "asked again in" in reason
+    assert end == {}
+    assert "asked again in" in start["systemMessage"]
+    assert (within_a_minute, later) == (1, 1)
+    assert len(agent.queued_requests()) == 1
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n<html>Sign in to the network</html>",
+        HEAD + b"\r\n[]",
+        HEAD + b"\r\n{}",
+        HEAD
+        + b"Content-Length: 900\r\n\r\n"
+        + b'{"allowed": true, "grant_id": "g", "path": "/etc/nginx/nginx.conf"}',
+        HEAD + b'\r\n{"allowed": "yes"}',
+        b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\n\r\n",
+        b"HTTP/1.1 500 Internal Server Error\r\n\r\noops",
+        b'HTTP/1.1 503 Service Unavailable\r\n\r\n{"detail": "The store is not available."}',
+    ],
+)
+def test_invalid_response_counts_as_unreachable(home: Path, response: bytes) -> None:
+    """Permissions fail closed (specification.md#turn-system-files)."""
+    with ScriptedServer(repeat(response)) as server:
+        agent = Agent(home, server.url, "sk_0")
+        prompt_answer = agent.trigger("UserPromptSubmit")
+        reason = denial(agent.trigger("PreToolUse-Write"))
+        stop_answer = agent.trigger("Stop")
+
+    assert prompt_answer == {}
+    assert reason
+    assert "decision" not in stop_answer
+    assert [request["body"]["response"] for request in agent.queued_requests()] == [
+        "It leaves at noon."
+    ]

@@ -6,25 +6,17 @@ That of the console with the keyboard alone is in `tests/console/test_keyboard.p
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
+import shlex
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
-import needed
-import pytest
 from architecture.blocks import blocks
-from architecture.tree import ROOT
 from command import Cli, rows_of
 from engines import empty_store
+from journeys.clones import NOTHING_INSTALLED, clone_of, run_as, served, user_of
 
-from remembrancer.client import Client
 from remembrancer.testing.servers import Server
 
 
@@ -38,52 +30,14 @@ def signed_in(home: Path, server: Server) -> Cli:
     return cli
 
 
-def clone_of(folder: Path) -> Path:
-    """Return a clone of this repository, with the packages of this environment."""
-    needed.program("git", "git")
-    clone = folder / "remembrancer"
-    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
-    (clone / ".venv").symlink_to(sys.prefix)
-    return clone
-
-
-@contextmanager
-def make_run(clone: Path, home: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Run `make run` in a clone; yield what it prints first, and the environment of a user."""
-    environment = {
-        name: text for name, text in os.environ.items() if not name.startswith("REMEMBRANCER_")
-    }
-    environment |= {"HOME": str(home), "PYTHONPATH": str(clone / "src")}
-    environment.pop("XDG_CONFIG_HOME", None)
-    old = ["-o", ".venv/.ready", "-o", ".venv/.serves"]  # nothing is installed
-    with subprocess.Popen(
-        ["make", *old, "run", "PORT=0", f"DATA={home / 'data'}"],
-        cwd=clone,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as server:
-        output = ""
-        for line in server.stdout or ():
-            output += line
-            if "3. " in line or "keys create" in line:
-                break
-        try:
-            yield output, environment
-        finally:
-            os.killpg(server.pid, signal.SIGTERM)
-
-
 def test_fresh_clone_with_the_readme_only(tmp_path: Path) -> None:
     """`make run` in a clone, the key that it prints, and the Python of the README."""
     clone = clone_of(tmp_path)
-    with make_run(clone, tmp_path) as (output, environment):
-        [console] = re.findall(r"(?m)^Console: (\S+)$", output)
-        [key] = re.findall(r"sk_[0-9a-f]{64}", output)
-        [login] = re.findall(r"(?m)^1\. .*?: (.*)$", output)
-        run = partial(subprocess.run, env=environment, text=True, check=True, capture_output=True)
-        run(["sh", "-ec", login], input=key)
+    user = user_of(tmp_path, PYTHONPATH=str(clone / "src"))
+    with served(shlex.join(["make", *NOTHING_INSTALLED, "run"]), clone, user) as service:
+        [console] = re.findall(r"(?m)^Console: (\S+)$", service.output)
+        [login] = re.findall(r"(?m)^1\. .*?: (.*)$", service.output)
+        run_as(user, login, input=service.key)
         page = urllib.request.urlopen(console).read().decode()  # noqa: S310  our own
         readme = blocks((clone / "README.md").read_text("utf-8"), "README.md")
         program, shown = next(
@@ -91,30 +45,10 @@ def test_fresh_clone_with_the_readme_only(tmp_path: Path) -> None:
             for n, one in enumerate(readme)
             if one.language == "python"
         )
-        answer = run([sys.executable, "-c", program])
+        answer = run_as(user, shlex.join([sys.executable, "-c", program]))
 
     assert "Sign in" in page
-    assert answer.stdout == shown
-
-
-def test_upgrade_of_a_clone(tmp_path: Path) -> None:
-    """docs/guides/upgrade.md: `git pull` and `make run`; what was stored is found."""
-    clone = clone_of(tmp_path)
-    back = subprocess.run(["git", "reset", "--quiet", "--hard", "HEAD~1"], cwd=clone, check=False)
-    if back.returncode:
-        pytest.skip("this repository has no earlier commit")
-    with make_run(clone, tmp_path) as (output, _):
-        [key] = re.findall(r"sk_[0-9a-f]{64}", output)
-        [address] = re.findall(r"listens on (\S+)", output)
-        with Client(address, key) as memory:
-            memory.add(("Where is the saw?", "In the shed."), user_id="mia")
-    subprocess.run(["git", "pull", "--quiet"], cwd=clone, check=True)
-    with make_run(clone, tmp_path) as (output, _):
-        [address] = re.findall(r"listens on (\S+)", output)
-        with Client(address, key) as memory:
-            [hit] = memory.search("saw", user_id="mia")
-
-    assert hit.response == "In the shed."
+    assert answer == shown
 
 
 def test_import_correct_delete_and_filter(tmp_path: Path) -> None:

@@ -10,19 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service import Http, body_of, serving
+from http_server.examples import make_mentioned
+from service import Http, body_of, new_key, serving
 from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from remembrancer.accounts import caller_for
 from remembrancer.client import Client
 from remembrancer.client.runtime.session import recalled_text
 from remembrancer.client.tools import (
     TOOLS,
+    Tool,
     ToolArgumentsError,
     call_tool,
     chosen_tools,
     described,
 )
+from remembrancer.context import Context
 from remembrancer.http.agent_instructions import files
 from remembrancer.permissions.teams import create_team
 from remembrancer.protocol.search import MemoryAnswer
@@ -132,3 +136,60 @@ def test_agents_work_in_teams(http: Http, app: Starlette) -> None:
     assert own.hits == []
     assert [hit.memory and hit.memory.team for hit in together.hits] == ["Garden"]
     assert ", team Garden" in recalled_text(together)
+
+
+EXAMPLES: dict[str, dict[str, Any]] = {  # of tools whose models have none
+    "get_event": {"event_id": "e_7k2m9x0v4t8qz"},
+    "correct_fact": {"fact_id": "f_7k2m9x0v4t8qz"},
+    "forget": {"session_id": "trip"},
+    "search": {"query": "ferry"},
+    "fetch": {"id": "e_7k2m9x0v4t8qz"},
+}
+NEEDED = {
+    ("forget", "session_id"),
+    ("remember", "query"),
+    ("remember", "response"),
+}  # by the example
+VOLATILE = {"duty_error", "reminders"}  # they differ from one search to the next
+OPTIONAL = [(tool, name) for tool in TOOLS for name in tool.arguments if name not in tool.required]
+
+
+def example(tool: Tool) -> dict[str, Any]:
+    """Return arguments that the tool accepts."""
+    extra: Any = tool.request_model.model_config.get("json_schema_extra") or {}
+    body = EXAMPLES.get(tool.name) or next(iter(extra.get("examples", [{}])))
+    return {name: value for name, value in body.items() if name in tool.arguments}
+
+
+def call(client: TestClient, key: str, tool: Tool, arguments: dict[str, Any]) -> Any:
+    """Call a tool at /mcp; return whether it failed and the fields of its answer."""
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": tool.name, "arguments": arguments},
+    }
+    headers = {
+        "Authorization": f"Bearer {key}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-11-25",
+    }
+    result = client.post("/mcp", json=body, headers=headers).json()["result"]
+    failed = result.get("isError", False)
+    fields = sorted({*result.get("structuredContent", ())} - VOLATILE)
+    return failed, result["content"] if failed else fields
+
+
+def test_null_for_an_optional_argument_means_absent(context: Context, app: Starlette) -> None:
+    """The schema of the tool says so too (specification.md#api-null-is-absent)."""
+    key = new_key(context)
+    make_mentioned(context)
+
+    with TestClient(app, base_url="http://127.0.0.1:8460") as client:
+        for tool, name in OPTIONAL:
+            said = (tool.name, name)
+            absent = {one: value for one, value in example(tool).items() if one != name}
+            null = call(client, key, tool, {**absent, name: None})
+            assert null == call(client, key, tool, absent), said
+            assert null[0] is (said in NEEDED), said
+            assert {"type": "null"} in tool.input_schema["properties"][name]["anyOf"], said

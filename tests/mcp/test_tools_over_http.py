@@ -1,24 +1,25 @@
-"""The tools over HTTP, called by the official SDK's client on a real socket."""
+"""The tools over HTTP, called by the official SDK's client on a real socket, and over stdio."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from sandboxes import SharedSandbox
 from service import Http, new_key, serving
-from starlette.testclient import TestClient
+from starlette.applications import Starlette
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
@@ -27,7 +28,6 @@ from remembrancer.client.tools import TOOLS
 from remembrancer.context import Context
 from remembrancer.protocol.agent import PromptWrite
 from remembrancer.server.app import make_app
-from remembrancer.settings import Settings
 
 LESSON = {
     "topic": "halls",
@@ -348,12 +348,9 @@ def test_get_and_other_methods_are_405(http: Http) -> None:
         assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
-def test_origin_header_is_validated(folder: Path) -> None:
+@pytest.mark.settings(public_url="https://memory.example")
+def test_origin_header_is_validated(http: Http) -> None:
     """MCP: servers must validate the Origin header (specification.md#mcp-origin)."""
-    settings = Settings(
-        data=folder, embedder="none", durability="normal", public_url="https://memory.example"
-    )
-    context = testing.context(folder, settings=settings)
     client_info = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     params = {"protocolVersion": "2025-11-25", **client_info}
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
@@ -364,12 +361,58 @@ def test_origin_header_is_validated(folder: Path) -> None:
         "https://evil.example": 403,
         "null": 403,
     }
-    with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
-        http = Http(client, context, new_key(context))
-        statuses = {}
-        for origin in origins:
-            headers = {"Origin": origin, "Accept": "application/json, text/event-stream"}
-            statuses[origin] = http.post("/mcp", message, headers=headers).status_code
-    context.close()
+    statuses = {}
+    for origin in origins:
+        headers = {"Origin": origin, "Accept": "application/json, text/event-stream"}
+        statuses[origin] = http.post("/mcp", message, headers=headers).status_code
 
     assert statuses == origins
+
+
+def test_turn_is_remembered_and_recalled_over_stdio(context: Context, app: Starlette) -> None:
+    """`remembrancer mcp` speaks MCP over standard input and output.
+
+    See specification.md#mcp-endpoint.
+    """
+
+    async def whole(port: int) -> tuple[Any, Any, list[str]]:
+        environment = {
+            "REMEMBRANCER_URL": f"http://127.0.0.1:{port}",
+            "REMEMBRANCER_KEY": new_key(context),
+        }
+        started = StdioServerParameters(
+            command=sys.executable, args=["-m", "remembrancer", "mcp"], env=environment
+        )
+        async with Client(stdio_client(started)) as client:
+            await client.call_tool(
+                "remember", {"query": "When does the ferry leave?", "response": "At 9:40."}
+            )
+            recalled = await client.call_tool("recall", {"query_text": "ferry"})
+            start: Any = (await client.read_resource("memory://start")).contents[0]
+            return (
+                recalled.content[0],
+                start.text,
+                [tool.name for tool in (await client.list_tools()).tools],
+            )
+
+    with serving(app) as port:
+        recalled, start, tools = asyncio.run(whole(port))
+
+    assert "\nanswer: At 9:40.\n" in recalled.text
+    assert "Never invent a memory" in start
+    assert {"recall", "remember", "search", "fetch"} <= set(tools)
+
+
+def test_unreachable_service_is_reported_in_the_result() -> None:
+    async def whole() -> Any:
+        environment = {"REMEMBRANCER_URL": "http://127.0.0.1:9", "REMEMBRANCER_KEY": "sk_0"}
+        started = StdioServerParameters(
+            command=sys.executable, args=["-m", "remembrancer", "mcp"], env=environment
+        )
+        async with Client(stdio_client(started)) as client:
+            return await client.call_tool("recall", {"query_text": "ferry"})
+
+    result = asyncio.run(whole())
+
+    assert result.is_error
+    assert "No service answers at" in result.content[0].text

@@ -15,7 +15,9 @@ from service import rows
 
 from remembrancer import status, testing
 from remembrancer.context import Context, assemble
+from remembrancer.memory import maintenance
 from remembrancer.memory.maintenance import BATCH, Maintenance
+from remembrancer.memory.write.turns import EMBEDDED_CHARACTERS_MAX
 from remembrancer.search import EmbedderUnavailable, open_embedder
 from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.server.run import change_embedder
@@ -238,3 +240,48 @@ def test_wrong_settings_leave_the_embedder_as_it_is(
 
         assert maintenance.context is memory.context
         assert "the embedder was not changed" in caplog.text
+
+
+LONG = "The hound is called Argos. " + "word " * (EMBEDDED_CHARACTERS_MAX // 5)
+
+
+def pending(memory: Memory) -> int:
+    """Return how many turns wait for vectors."""
+    embedding = status.readiness(memory.context).embedding
+    assert embedding is not None
+    return embedding.pending
+
+
+def hits(memory: Memory, words: str) -> list[str]:
+    """Return the beginnings of the responses that a search finds."""
+    return [hit.response[:9] for hit in memory.ask(words).hits]
+
+
+def test_long_turn_is_found_by_words_at_once_and_by_meaning_later(folder: Path) -> None:
+    """See specification.md#remember-long-turn."""
+    with opened(folder, embedder=Concepts("concepts/1")) as memory:
+        memory.tell("What is he called?", LONG)
+        before = pending(memory), hits(memory, "Argos"), hits(memory, "puppy")
+        renewal = Maintenance(memory.context)
+        while renewal.step():
+            pass
+        after = pending(memory), hits(memory, "puppy")
+
+    assert before == (1, ["The hound"], [])
+    assert after == (0, ["The hound"])
+
+
+def test_long_turns_are_embedded_one_at_a_time(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other work is done between them (specification.md#remember-long-turn)."""
+    monkeypatch.setattr(maintenance, "BATCH_CHARACTERS", 100_000)
+    with opened(folder, embedder=Concepts("concepts/1")) as memory:
+        for n in range(3):
+            memory.tell(f"What is hound {n} called?", f"{n}. {LONG}")
+        renewal, waiting = Maintenance(memory.context), [pending(memory)]
+        while pending(memory):
+            renewal.step()
+            waiting.append(pending(memory))
+
+    assert waiting == [3, 2, 1, 0]

@@ -9,6 +9,7 @@ import pytest
 from memory.asking import Memory, opened
 
 from remembrancer.search.embedders.port import NoEmbedder
+from remembrancer.search.text.analysis import identifiers
 
 TURNS = {
     "retries": "I set max_retry_count to six in the mailer.",
@@ -57,3 +58,15 @@ def coder(tmp_path: Path) -> Iterator[Memory]:
 )
 def test_identifier_and_its_words_find_the_turn(coder: Memory, query: str, answer: str) -> None:
     assert coder.best(query).query == TURNS[answer]
+
+
+@pytest.mark.parametrize("text", ["a" * 900_000, "ab_" * 300_000, "a-" * 450_000, "A" * 900_000])
+def test_a_word_of_a_whole_body_is_read_once(text: str) -> None:
+    """One that was read again from each letter would take hours."""
+    assert list(identifiers(text)) == []
+
+
+def test_identifier_beside_a_long_word_is_recognised() -> None:
+    [identifier] = identifiers(f"{'a' * 100_000} max_retry_count")
+
+    assert identifier.names == ("max_retry_count",)

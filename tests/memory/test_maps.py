@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 from memory.asking import Memory
+from together import together
 
 from remembrancer.memory.summaries.maps import (
     map_version,
@@ -63,13 +65,7 @@ def test_agent_text_stays_in_all_later_maps_under_concurrent_writes(memory: Memo
         while agents_left[0]:
             updated_map(memory)
 
-    threads = [threading.Thread(target=agent, args=(name,)) for name in "abc"] + [
-        threading.Thread(target=service) for _ in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*(partial(agent, name) for name in "abc"), *[service] * 3)
 
     updated_map(memory)
     maps = [version(memory, number + 1) for number in range(version(memory).versions)]

@@ -1,4 +1,4 @@
-"""Snippets: the part of a long turn that a hit shows."""
+"""Snippets of turns, and sentences of many scripts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from memory.asking import Memory
 
 from remembrancer.memory.recall.hits import snippet
+from remembrancer.memory.summaries.maps import sentences
 from remembrancer.protocol.limits import SNIPPET_CHARACTERS_MAX
 from remembrancer.search import normalize
 
@@ -50,3 +51,22 @@ def test_query_in_an_unspaced_script_is_found_by_its_characters() -> None:
     )
 
     assert "そばアレルギー" in snippet(text, 0, [normalize("そばアレルギーの人")])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "It leaves at 9.40 from pier 3. Be there!",
+            ["It leaves at 9.40 from pier 3.", "Be there!"],
+        ),
+        ("- one thing\n* another\n2) a third", ["one thing", "another", "a third"]),
+        ("船は九時に出る。岸壁は三番。", ["船は九時に出る。", "岸壁は三番。"]),
+        ("जहाज़ नौ बजे निकलता है। घाट तीन।", ["जहाज़ नौ बजे निकलता है।", "घाट तीन।"]),
+        ("متى؟ غدا.", ["متى؟", "غدا."]),
+        ("…\n---\n", []),
+        ("", []),
+    ],
+)
+def test_sentences_of_many_scripts_are_split(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remembrancer.memory.changes import is_about, withdrawal_in
+from remembrancer.memory.changes.comparison import orders_text
 
 FORGET = (
     ("Please forget that I live in Rome.", "I live in Rome."),
@@ -86,3 +87,12 @@ def test_notes_off_the_record_and_expired_ones_are_recognised() -> None:
 @pytest.mark.parametrize("message", ORDINARY)
 def test_ordinary_message_takes_nothing_back(message: str) -> None:
     assert withdrawal_in(message) is None
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("sign", ["(", "[", ". ", "? ", "\n", " "])
+def test_a_message_of_signs_costs_no_more_than_its_beginning(sign: str) -> None:
+    """Reading one of these messages whole takes half a second: 300 of them would not end in time."""
+    message = sign * (1_000_000 // len(sign))
+
+    assert not any(orders_text(message) for _ in range(300))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import select
 import signal
@@ -296,3 +298,33 @@ def test_program_may_start_as_many_threads_as_its_limit_says(box: Sandbox) -> No
 
 def test_warnings_and_errors_show_no_path_of_the_server(box: Sandbox) -> None:
     check_warnings(box.run(WARNINGS), *SERVER_FOLDERS)
+
+
+# `needs` (packages besides numpy and the standard library), `code`, `prints` (null: any output)
+BENIGN = json.loads((Path(__file__).parent / "benign-programs.json").read_text("utf-8"))
+MODULES = {"pillow": "PIL"}  # packages whose module has another name
+
+
+def _installed(packages: str) -> bool:
+    return all(importlib.util.find_spec(MODULES.get(name, name)) for name in packages.split())
+
+
+@pytest.mark.parametrize(
+    ("packages", "code", "printed"),
+    [
+        pytest.param(
+            *(one["needs"], one["code"], one["prints"]),
+            marks=pytest.mark.skipif(
+                not _installed(one["needs"]), reason=f"needs {one['needs']}: the extra `sandbox`"
+            ),
+        )
+        for one in BENIGN
+    ],
+)
+def test_ordinary_program_runs_unchanged(
+    box: Sandbox, packages: str, code: str, printed: str | None
+) -> None:
+    run = box.run(code, seconds=60)
+
+    assert (run.exit_code, run.error) == (0, None), run.stderr
+    assert printed is None or run.stdout == printed

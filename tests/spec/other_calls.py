@@ -79,11 +79,15 @@ class OtherCalls(TurnCalls):
         place = (summary.space, session)
         turns = [one for one in self.model.turns if (one.space, one.session) == place]
         new = [one for one in turns if one.state == "current" and not one.is_summarised]
+        made = [one for one in self.model.summaries if (one.space, one.session) == place]
+        known = [one for one in made if one.state == "current"]
 
         answer = self.http[account].post("/api/v7/memory/summarize", body)
 
-        assert answer.status_code == (200 if new else 409)
-        if new:
+        assert answer.status_code == (200 if new or known else 409)
+        if known and not new:
+            known[-1].state = "superseded"  # in the map before alone
+        if new or known:
             self.model.summaries.append(summary)
         for turn in new:
             turn.is_summarised = True

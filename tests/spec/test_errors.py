@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from sandboxes import SharedSandbox
 from service import Http
-from starlette.testclient import TestClient
 
-from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
 BIG = b'{"query_text": "' + b"x" * (1 << 20) + b'"}'
 JSON = {"Content-Type": "application/json"}
+FEEDBACK = {"type": "bug", "title": "a", "description": "b"}
 
 
 def ask(http: Http, body: bytes, headers: dict[str, str], path: str = "/api/v7/memory") -> Any:
@@ -72,36 +69,31 @@ def test_every_error_is_problem_json_with_its_error_code(http: Http) -> None:
         assert body["detail"]
 
 
+def limit_of(kind: str, *values: Any) -> Any:
+    """Return a case whose service allows one request of a kind per minute."""
+    mark = pytest.mark.settings(**{f"rate_{kind}_per_minute": 1})
+    return pytest.param(kind, *values, marks=mark, id=kind)
+
+
 @pytest.mark.parametrize(
     ("kind", "default", "path", "body", "status"),
     [
-        ("chat", 60, "/api/v7/agent/chat", {"user_id": "owner", "message": "Hi"}, 200),
-        ("sandbox", 600, "/api/execute/code", {"code": "1", "timeout_s": -1}, 422),
-        (
-            "feedback",
-            10,
-            "/api/v7/feedback",
-            {"type": "bug", "title": "a", "description": "b"},
-            200,
-        ),
+        limit_of("chat", 60, "/api/v7/agent/chat", {"user_id": "owner", "message": "Hi"}, 200),
+        limit_of("sandbox", 600, "/api/execute/code", {"code": "1", "timeout_s": -1}, 422),
+        limit_of("feedback", 10, "/api/v7/feedback", FEEDBACK, 200),
     ],
 )
 def test_each_kind_has_a_rate_limit_of_its_own(
     http: Http, kind: str, default: int, path: str, body: dict[str, Any], status: int
 ) -> None:
     """Other requests and keys go on (specification.md#chat-rate, #sandbox-rate, #feedback-rate)."""
-    name = f"rate_{kind}_per_minute"
-    context = replace(http.context, settings=replace(http.context.settings, **{name: 1}))  # type: ignore[arg-type]
-    app = make_app(context, sandbox=SharedSandbox(context.settings))
-    with TestClient(app, base_url="http://127.0.0.1:8460") as client:
-        limited = Http(client, context, http.key)
-        first, second = (limited.post(path, body) for _ in range(2))
-        stored = limited.rows()
+    first, second = (http.post(path, body) for _ in range(2))
+    stored = http.rows()
 
-        assert getattr(Settings(), name) == default
-        assert (first.status_code, second.status_code) == (status, 429)
-        assert int(second.headers["retry-after"]) >= 1
-        assert second.headers["ratelimit-policy"] == f'"{kind}";q=1;w=60'
-        assert limited.rows() == stored
-        assert limited.memory("ferry")["hits"] is not None
-        assert limited.as_account("ada").post(path, body).status_code == status
+    assert getattr(Settings(), f"rate_{kind}_per_minute") == default
+    assert (first.status_code, second.status_code) == (status, 429)
+    assert int(second.headers["retry-after"]) >= 1
+    assert second.headers["ratelimit-policy"] == f'"{kind}";q=1;w=60'
+    assert http.rows() == stored
+    assert http.memory("ferry")["hits"] is not None
+    assert http.as_account("ada").post(path, body).status_code == status

@@ -54,7 +54,10 @@ def test_fact_of_a_turn_has_all_fields(http: Http) -> None:
 
 
 def test_equal_facts_are_one_with_many_sources(http: Http) -> None:
-    """Equal facts are one, and each turn is a source (specification.md#facts-equal)."""
+    """Equal facts are one, and each turn is a source.
+
+    See specification.md#facts-equal, specification.md#remember-fact-once.
+    """
     events = [
         http.remember(f"q{n}", "r", user_id="ada", critical=" Ada sails.\n")["event_id"]
         for n in range(3)

@@ -204,26 +204,6 @@ def test_stored_responses_with_erased_text_are_erased_too(http: Http) -> None:
     assert http.rows()["answers"] == 0
 
 
-def test_name_of_a_user_who_only_voted_is_erased(http: Http) -> None:
-    """Its vote counts without its name, also in responses (specification.md#forget-votes)."""
-    lesson = {
-        "cube_topic": "kettles",
-        "cube_essence": "Vinegar takes lime off the kettle.",
-        "cube_rules": "- MUST rinse it twice",
-        "cube_publish": True,
-    }
-    cube_id = http.as_account("bob").remember("q", "r", **lesson)["cube"]["cube_id"]
-    body = {"cube_id": cube_id, "user_id": "anna", "vote": 1, "reason": "It worked for Anna."}
-    http.post("/api/v7/experience/vote", body, headers={"Idempotency-Key": "k"})
-
-    erased_counts(http, user_id="anna", confirm="anna")
-
-    [row] = http.context.store.read(lambda tx: tx.all("select user_id, reason from ratings"))
-    assert row.user_id.startswith("erased_")
-    assert row.reason is None
-    assert http.rows()["answers"] == 0
-
-
 def test_duties_count_the_remaining_turns(http: Http) -> None:
     """15 turns make an L1 due; erased turns do not count (specification.md#forget-duties)."""
     saved = [http.remember(f"q{n}", f"Turn {n} says something.") for n in range(15)]

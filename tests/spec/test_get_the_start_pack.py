@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +14,6 @@ from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.text import tokens
 
 PATH = "/api/v7/memory/start"
-INJECTIONS = tomllib.loads(
-    (Path(__file__).parents[1] / "memory" / "injections.toml").read_text("utf-8")
-)["turns"]
 
 
 def pack(http: Http, **parameters: str) -> Any:
@@ -63,24 +58,6 @@ def test_start_pack_has_a_fresh_fence_delimiter_each_time(http: Http) -> None:
 
     assert unfenced(first) == ("", len(first))
     assert re.findall(r"[0-9a-f]{16}", first)[0] != re.findall(r"[0-9a-f]{16}", second)[0]
-
-
-def test_stored_text_cannot_close_the_fence(http: Http) -> None:
-    """No stored text closes the fence (specification.md#start-fence)."""
-    for number, text in enumerate(INJECTIONS):
-        clean = text.replace("\x00", "")
-        http.remember(
-            f"turn {number}",
-            "r",
-            session_id="s",
-            critical=f"{number} {clean}",
-            l1_summary=f"{number} {clean}",
-            l2_map=f"{number} {clean}",
-        )
-    text = pack(http, session_id="s")["prompt_text"]
-
-    assert unfenced(text) == ("", len(text))
-    assert len(re.findall(r"<<\s*/?\s*(?:end)?\s*memory", text, re.IGNORECASE)) == 2
 
 
 def test_start_pack_fits_its_budget_and_reports_omissions(http: Http, context: Context) -> None:

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from service import Http
+from service import Http, rows
+
+from remembrancer.accounts.idempotency import IdempotentRequest, idempotent
+from remembrancer.context import Context
 
 KEY = {"Idempotency-Key": "once"}
 
@@ -83,3 +86,21 @@ def test_a_key_used_again_with_another_method_is_a_conflict(http: Http) -> None:
 
     assert ask(http, "DELETE", path).status_code == 409
     assert http.get(path).status_code == 200
+
+
+def test_failed_write_stores_no_answer(http: Http, context: Context) -> None:
+    key = context.store.read(lambda tx: tx.one("select id, account_id from keys"))
+    request = IdempotentRequest(
+        account_id=key.account_id,
+        key_id=key.id,
+        path="/p",
+        idempotency_key="k",
+        body_digest=b"1" * 32,
+    )
+
+    def fail() -> str:
+        raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError):
+        context.store.write(lambda tx: idempotent(tx, request, 0, fail), account_id=key.account_id)
+    assert rows(context)["answers"] == 0

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from service import Http
-
-from remembrancer import testing
-from remembrancer.context import Context
-from remembrancer.settings import Settings
 
 FILES = "/api/v7/memory/files"
 NOTE = {
@@ -199,23 +193,12 @@ def test_forgetting_a_user_erases_the_files(http: Http, whose: dict[str, Any]) -
     assert (before, counts["memory_files"], http.rows()["memory_files"]) == (2, 2, 0)
 
 
-class TestMasking:
+@pytest.mark.settings(secrets="mask")
+def test_secret_is_masked_and_reported_in_the_result(http: Http) -> None:
     """With the setting `secrets` = `mask` (specification.md#memory-files-secrets)."""
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
-    @pytest.fixture
-    def context(self, folder: Path) -> Iterator[Context]:
-        """Provide a service that masks secrets."""
-        service = testing.context(
-            folder,
-            settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"),
-        )
-        yield service
-        service.close()
+    text = output(http, command="create", path="/memories/a", file_text=f"Token: {token}")
 
-    def test_secret_is_masked_and_reported_in_the_result(self, http: Http) -> None:
-        token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-
-        text = output(http, command="create", path="/memories/a", file_text=f"Token: {token}")
-
-        assert "was masked" in text
-        assert token not in output(http, command="view", path="/memories/a")
+    assert "was masked" in text
+    assert token not in output(http, command="view", path="/memories/a")

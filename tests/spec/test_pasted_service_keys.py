@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ from remembrancer.protocol.service_keys import (
     WARNING,
     checksum,
 )
-from remembrancer.settings import Settings
 
 BODY = f"sk_{hashlib.sha224(b'a test').hexdigest()}"
 KEY = BODY + checksum(BODY)
@@ -79,11 +79,9 @@ def stored_bytes(folder: Path) -> bytes:
 
 
 @pytest.fixture
-def context(folder: Path) -> Iterator[Context]:
+def context(context: Context) -> Context:
     """Return a real context with a scripted language model."""
-    service = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
-    yield service
-    service.close()
+    return replace(context, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
 
 
 @pytest.mark.parametrize(("endpoint", "example"), EXAMPLES, ids=[e.path for e, _ in EXAMPLES])
@@ -143,13 +141,12 @@ def test_prompt_and_audit_log_warn_too(http: Http) -> None:
     assert (prompt["detail"], log["detail"]) == (WARNING, WARNING)
 
 
-@pytest.mark.parametrize("secrets", ["flag", "mask"])
-def test_stored_turn_has_a_mask_whatever_the_setting(folder: Path, secrets: str) -> None:
-    """The setting `secrets` does not matter (specification.md#service-key-masked)."""
-    context = testing.context(
-        folder,
-        settings=Settings(data=folder, embedder="none", durability="normal", secrets=secrets),
-    )
+@pytest.mark.settings(secrets="mask")
+def test_stored_turn_has_a_mask_whatever_the_setting(context: Context, folder: Path) -> None:
+    """The setting `secrets` does not matter (specification.md#service-key-masked).
+
+    It is `flag` in the other tests.
+    """
     caller = caller_for(context)
     path = folder / "turns.jsonl"
     path.write_text(json.dumps({"query": TEXT, "response": "ok", "topic": KEY}))
@@ -157,7 +154,6 @@ def test_stored_turn_has_a_mask_whatever_the_setting(folder: Path, secrets: str)
     events = context.store.read(lambda tx: tx.all("select query, topic, flags from events"))
 
     assert [tuple(event) for event in events] == [(f"My key is {MASK}, use it.", MASK, "secret")]
-    context.close()
 
 
 def test_a_model_never_reads_a_key(http: Http) -> None:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from http_server.examples import pointers
-from sandboxes import SharedSandbox
-from service import Http, new_key
-from starlette.testclient import TestClient
+from service import Http
 
-from remembrancer.context import Context
 from remembrancer.protocol import limits
-from remembrancer.server.app import make_app
 
 PATH = "/api/v7/memory/batch"
 GARLIC = {"query": "How deep do I plant garlic?", "response": "About 5 cm, tip up."}
@@ -167,27 +161,19 @@ def test_a_pinned_key_writes_for_its_user_only(http: Http) -> None:
     assert http.rows() == before
 
 
-@pytest.fixture
-def limited(context: Context) -> Iterator[Http]:
-    """Yield a client of a service that takes 6 requests per minute from a key."""
-    limited = replace(context, settings=replace(context.settings, rate_memory_per_minute=6))
-    app = make_app(limited, sandbox=SharedSandbox(limited.settings))
-    with TestClient(app, base_url="http://127.0.0.1:8460") as client:
-        yield Http(client, limited, new_key(limited))
-
-
-def test_each_turn_counts_as_a_request(limited: Http) -> None:
+@pytest.mark.settings(rate_memory_per_minute=6)
+def test_each_turn_counts_as_a_request(http: Http) -> None:
     """A batch that the limit does not permit stores nothing (specification.md#batch-rate).
 
     One above the limit of a minute counts as a minute; otherwise it could never be sent.
     """
-    first = limited.post(PATH, {"turns": [GARLIC] * 4})
-    second = limited.post(PATH, {"turns": [GARLIC] * 3})
-    other = limited.as_account("owner")
+    first = http.post(PATH, {"turns": [GARLIC] * 4})
+    second = http.post(PATH, {"turns": [GARLIC] * 3})
+    other = http.as_account("owner")
 
     assert (first.status_code, second.status_code) == (200, 429)
     assert ";r=2;" in first.headers["ratelimit"]
     assert int(second.headers["retry-after"]) > 0
-    assert limited.rows()["events"] == 4
+    assert http.rows()["events"] == 4
     assert len(save(other, *[GARLIC] * 10)) == 10
     assert other.post(PATH, {"turns": [GARLIC]}).status_code == 429

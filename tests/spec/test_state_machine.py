@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from rounds import rounds
-from service import TABLES, Http, new_key
+from service import Http, new_key
 from spec.memory_model import COVERED, PATHS, Model
 from spec.other_calls import MINUTE_MS, OtherCalls
 from spec.turn_calls import ACCOUNTS, OWN, words_of
@@ -30,6 +30,7 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.memory.exchange.export import export
 from remembrancer.server.app import make_app
+from remembrancer.store.transfer.copy import tables
 
 EXAMPLES, STEPS = rounds((12, 30), (80, 60))
 # What a call may be given, by the names of its parameters.
@@ -122,7 +123,7 @@ class Accounts(OtherCalls, RuleBasedStateMachine):
     def nothing_erased_is_in_a_table(self) -> None:
         erased = self.model.erased_words()
         rows = self.context.store.read(
-            lambda tx: {table: tx.all(f"select * from {table}") for table in TABLES}
+            lambda tx: {one.name: tx.all(f"select * from {one.name}") for one in tables(tx)}
         )
         for table, stored in rows.items():
             assert not words_of(stored) & erased, table

@@ -259,21 +259,6 @@ def test_a_search_names_both_indexes(http: Http, world: dict[str, str]) -> None:
     assert {"dense", "text"} <= {one["signal"] for one in hit["why"]}
 
 
-def test_an_event_is_written_found_and_read(http: Http, world: dict[str, str]) -> None:
-    long = "ferry " * 20_000
-    turn = http.remember("Tell all about the ferry.", long, user_id="ada")
-    answer = search(http)
-    detail = http.get(f"{V7}event/{turn['event_id']}").json()
-    written = http.get(f"{V7}event/{world['event']}").json()
-
-    assert {hit["event_id"] for hit in answer["hits"]} == {turn["event_id"], world["event"]}
-    assert type(answer["total_hits"]) is int
-    assert answer["total_hits"] >= 2
-    assert long in detail["raw_dialogue"]
-    assert "Tell all about the ferry." in detail["raw_dialogue"]
-    assert (written["user_id"], written["session_id"], written["topic"]) == ("ada", "s", "travel")
-
-
 def test_a_turn_of_the_flow_owes_nothing(http: Http) -> None:
     first = search(http, "When does the ferry leave?", session_id="s")
     saved = http.remember("When does the ferry leave?", "I do not know.", session_id="s")
@@ -297,68 +282,3 @@ def test_missed_steps_are_reported(http: Http, world: dict[str, str]) -> None:
     assert any("seal" in one.lower() for one in missing_seal["reminders"])
     assert any(world["cube"] in one for one in missing_seal["reminders"])
     assert "seal" in wrong_seal["duty_error"].lower()
-
-
-# --- Cubes
-
-
-def test_a_cube_is_made_served_and_voted_on(http: Http, world: dict[str, str]) -> None:
-    [cube] = search(http, "ferry ticket for a car")["shared_cubes"]
-    vote = {"cube_id": cube["cube_id"], "user_id": "ada", "vote": 1}
-    voted = http.post(V7 + "experience/vote", vote).json()
-    [after] = search(http, "ferry ticket for a car")["shared_cubes"]
-
-    assert (cube["cube_id"], cube["topic"]) == (world["cube"], "ferries")
-    assert cube["rules_markdown"] == LESSON["rules_markdown"]
-    assert "evidence" in cube
-    assert cube["note"].startswith("new")
-    assert type(voted["cube_status"]) is str
-    assert not after["note"].startswith("new")
-
-
-def test_a_cube_is_published_in_english_without_secrets(http: Http) -> None:
-    texts = {
-        "published": CUBE["cube_essence"],
-        "private": "Die Fähre ist im Sommer für Autos ausgebucht, also früh buchen.",
-    }
-    for session_id, (visibility, essence) in enumerate(texts.items()):
-        cube = {**CUBE, "cube_essence": essence, "cube_publish": True}
-        answer = http.remember("q", essence, **cube, session_id=str(session_id))
-        assert answer["cube"]["visibility"] == visibility, answer
-    secret = {**CUBE, "cube_rules": f"- MUST use the key {http.key}", "cube_publish": True}
-    cube = http.remember("q", "r", **secret, session_id="secret")["cube"]
-    unflagged = http.remember("q", "r", **CUBE, session_id="unflagged")["cube"]
-    none = http.remember("q", "r", session_id="none")["cube"]
-
-    assert isinstance(cube, str) or cube["visibility"] == "private"
-    assert unflagged["visibility"] == "private"
-    assert isinstance(none, str)
-
-
-def test_evidence_is_an_event_or_a_label(http: Http, world: dict[str, str]) -> None:
-    for session_id, evidence in enumerate((world["event"], "harbour office")):
-        cube = {**CUBE, "cube_evidence": evidence, "session_id": str(session_id)}
-        assert "cube_id" in http.remember("q", f"r{session_id}", **cube, user_id="ada")["cube"]
-    unknown = {**REMEMBER, **CUBE, "cube_evidence": "e_0000000000000"}
-    assert http.post(V7 + "remember", unknown).status_code in {404, 422}
-
-
-# --- Packs, files, sandbox
-
-
-def test_the_prompt_needs_a_user(http: Http) -> None:
-    assert http.get(V7 + "agent/prompt").json()["errors"][0]["pointer"] == "/user_id"
-    assert http.get(V7 + "agent/prompt?user_id=ada").status_code == 200
-
-
-def test_the_sandbox_has_numpy_and_matplotlib(http: Http) -> None:
-    code = (
-        "import numpy\nimport matplotlib.pyplot as plt\n"
-        "plt.plot(numpy.arange(3))\nplt.savefig('a.png')\nprint(numpy.sum([1, 2]))"
-    )
-    run = http.post(CODE, {"code": code}).json()
-
-    assert (run["status"], run["stdout"]) == ("ok", "3\n")
-    assert [file["filename"].rpartition(".")[2] for file in run["files"]] == ["png"]
-    broken = http.post(CODE, {"code": "print((1 + 2)"}).json()
-    assert (broken["status"], broken["stdout"]) == ("fixed", "3\n")

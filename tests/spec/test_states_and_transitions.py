@@ -63,12 +63,13 @@ def test_cube_shown_as_new_awaits_a_rating(http: Http, context: Context) -> None
     after_others = reader.memory(QUESTION, "reader")["reminders"]
     vote(http, "reader", cube_id, 1)
 
-    assert shown["note"].startswith("new")
+    assert shown["note"].startswith("new (published; 0 found it useful, 0 did not)")
+    assert all(part in shown["note"] for part in (" 1 ", " -1 ", " 0 ", "/api/v7/experience/vote"))
     for reminders in (*owing, after_others):
         assert any(cube_id in text for text in reminders)
     assert not any(cube_id in text for text in reader.memory(QUESTION, "reader")["reminders"])
     [rated] = reader.memory(QUESTION, "reader", session_id="t")["shared_cubes"]
-    assert rated["note"].startswith("rated +1 by you")
+    assert rated["note"] == "rated +1 by you (published; 1 found it useful, 0 did not)."
 
 
 def test_rating_of_zero_is_not_a_vote(http: Http, context: Context) -> None:

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from service import Http
 
-from remembrancer import testing
 from remembrancer.accounts import NotOwner, caller_for
-from remembrancer.context import Context
 from remembrancer.feedback import close_feedback, reopen_feedback
 from remembrancer.protocol.feedback import FeedbackType
 
 PATH = "/api/v7/feedback"
+pytestmark = pytest.mark.settings(rate_feedback_per_minute=0)
 BUG: dict[str, Any] = {
     "type": "bug",
     "title": "A hit is cut in two",
     "description": "The second half is missing.",
     "severity": 2,
 }
-
-
-@pytest.fixture
-def context(folder: Path) -> Iterator[Context]:
-    """Provide a service with unlimited feedback, unless a test sets a limit."""
-    service = testing.context(folder)
-    yield replace(service, settings=replace(service.settings, rate_feedback_per_minute=0))
-    service.close()
 
 
 def stored_feedback(http: Http) -> list[dict[str, Any]]:

@@ -1,27 +1,49 @@
-"""System permissions: check, grant, log, revoke and audit."""
+"""System permissions: check, grant, log, revoke, and the audit trail."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from service import Http
-from spec.permission_calls import (
-    NGINX,
-    PERM,
-    WRITE,
-    audit,
-    check,
-    create_grant,
-    log_action,
-    stored_counts,
-)
+from service import Http, body_of
 
 from remembrancer import testing
-from remembrancer.context import Context
+
+PERM = "/api/v7/sysperm"
+NGINX: dict[str, Any] = {
+    "scope": "/etc/nginx/*.conf",
+    "ttl_minutes": 30,
+    "actions": ["read", "write"],
+    "agent": "robot",
+}
+NOTHING = {"grants": 0, "allowed_checks": 0, "audit": 0}
+WRITE: dict[str, Any] = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "robot"}
+
+
+def create_grant(http: Http, **other: Any) -> str:
+    """Grant as the owner; return the grant_id."""
+    return str(body_of(http.post(f"{PERM}/grant", {**NGINX, **other}))["grant_id"])
+
+
+def check(http: Http, **other: Any) -> dict[str, Any]:
+    return dict(body_of(http.post(f"{PERM}/check", {**WRITE, **other})))
+
+
+def log_action(http: Http, grant_id: str, **other: Any) -> Any:
+    """Log the action that WRITE asks for; return the response."""
+    return http.post(
+        f"{PERM}/log",
+        {"grant_id": grant_id, "path": WRITE["path"], "action": "write", "result": "done", **other},
+    )
+
+
+def audit(http: Http, **parameters: Any) -> dict[str, Any]:
+    return dict(http.get(f"{PERM}/audit", params=parameters).json())
+
+
+def stored_counts(http: Http) -> dict[str, int]:
+    """Return the row counts of the permission tables."""
+    return {table: n for table, n in http.rows().items() if table in NOTHING}
 
 
 @pytest.fixture
@@ -171,14 +193,9 @@ def test_checks_are_not_idempotent(http: Http) -> None:
     assert (first["allowed"], again["allowed"]) == (True, False)
 
 
+@pytest.mark.settings(rate_sysperm_per_minute=2)
 class TestCheckRate:
     """A flood of checks must not fill the disk (specification.md#sysperm-rate)."""
-
-    @pytest.fixture
-    def context(self, folder: Path) -> Iterator[Context]:
-        service = testing.context(folder)
-        yield replace(service, settings=replace(service.settings, rate_sysperm_per_minute=2))
-        service.close()
 
     def test_check_over_the_limit_is_429_without_an_entry(self, http: Http, agent: Http) -> None:
         answers = [
@@ -289,3 +306,99 @@ def test_denial_names_only_a_grant_that_almost_allows_it(http: Http, agent: Http
     http.post(f"{PERM}/revoke", {"grant_id": ended})
 
     assert check(agent, path="/srv/app/x")["reason"] == denied
+
+
+class TestLogging:
+    """Agents log each allowed action (specification.md#sysperm-log)."""
+
+    def test_allowed_actions_are_logged(self, http: Http, agent: Http) -> None:
+        grant_id = create_grant(http)
+        check(agent)
+
+        answer = log_action(agent, grant_id, path="/etc//nginx/nginx.conf", result="1024 now")
+
+        assert answer.json() == {"logged": True, "seq": 3}
+        entry = audit(http)["entries"][-1]
+        logged = {"path": WRITE["path"], "result": "1024 now", "check": 2, "agent": "robot"}
+        assert entry == entry | logged
+
+    def test_log_without_an_allowed_check_is_409(self, http: Http, agent: Http) -> None:
+        """Nor after a denied one, or that of another account.
+
+        See specification.md#sysperm-log-unchecked.
+        """
+        grant_id = create_grant(http)
+        check(agent)
+        check(agent, action="delete")
+        before = stored_counts(http)
+        others = [{"grant_id": "g_none"}, {"action": "read"}, {"action": "delete"}]
+        others += [{"path": f"/etc/nginx/{name}.conf"} for name in ("other", "NGINX")]
+
+        answers = [log_action(agent, **{"grant_id": grant_id, **other}) for other in others]
+        answers.append(log_action(http.as_account("others"), grant_id))
+
+        assert {(one.status_code, one.json()["error"]) for one in answers} == {(409, "conflict")}
+        assert stored_counts(http) == before
+        assert log_action(http.as_account("robots"), grant_id).status_code == 200
+
+    def test_checked_action_can_be_logged_after_expiry_or_revocation(
+        self, http: Http, agent: Http, clock: testing.FrozenClock
+    ) -> None:
+        grant_id = create_grant(http, ttl_minutes=1)
+        check(agent)
+        clock.advance(120_000)
+        http.post(f"{PERM}/revoke", {"grant_id": grant_id})
+
+        assert log_action(agent, grant_id).status_code == 200
+
+
+class TestAudit:
+    """The owner reads the audit trail (specification.md#sysperm-audit)."""
+
+    def test_grants_checks_logs_and_revocations_are_entries_in_order(
+        self, http: Http, agent: Http
+    ) -> None:
+        """Every grant, check, log and revocation is an entry.
+
+        See specification.md#sysperm-audit-entry.
+        """
+        empty = audit(http)
+        check(agent)
+        grant_id = create_grant(http)
+        check(agent)
+        log_action(agent, grant_id)
+        http.post(f"{PERM}/revoke", {"grant_id": grant_id})
+        trail = audit(http)
+
+        zero = {"seq": 0, "hash": "0" * 64}
+        assert empty == {"entries": [], "next": None, "chain_valid": True, "head": zero}
+        names = ("seq", "kind", "account", "allowed", "grant_id")
+        assert [tuple(entry.get(name) for name in names) for entry in trail["entries"]] == [
+            (1, "check", "robots", False, None),
+            (2, "grant", "owner", None, grant_id),
+            (3, "check", "robots", True, grant_id),
+            (4, "log", "robots", None, grant_id),
+            (5, "revoke", "owner", None, grant_id),
+        ]
+        assert (trail["chain_valid"], trail["next"]) == (True, None)
+
+    def test_each_entry_contains_the_hash_of_the_previous_one(self, http: Http) -> None:
+        """Each entry carries the hash of the previous one (specification.md#sysperm-audit-hash)."""
+        for _ in range(3):
+            check(http)
+        trail = audit(http)
+        hashes = [entry["hash"] for entry in trail["entries"]]
+
+        assert [entry["prev"] for entry in trail["entries"]] == ["0" * 64, *hashes[:-1]]
+        assert trail["head"] == {"seq": 3, "hash": hashes[-1]}
+
+    def test_pages_continue_after_the_previous_one(self, http: Http) -> None:
+        for _ in range(5):
+            check(http)
+        pages = [audit(http, limit=2, after=after) for after in (0, 2, 4)]
+        pages += [audit(http, after=after) for after in (5, 99)]
+
+        seqs = [[entry["seq"] for entry in page["entries"]] for page in pages]
+        assert seqs == [[1, 2], [3, 4], [5], [], []]
+        assert [page["next"] for page in pages] == [2, 4, None, None, None]
+        assert all(page["chain_valid"] for page in pages)

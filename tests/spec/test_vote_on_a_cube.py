@@ -64,18 +64,3 @@ def test_unknown_or_foreign_private_cube_is_404(http: Http, context: Context) ->
     assert [answer.status_code for answer in answers] == [404] * 4
     assert len({answer.json()["detail"] for answer in answers}) == 1
     assert http.rows()["ratings"] == 0
-
-
-def test_account_counts_once_by_the_majority_of_its_users(http: Http, cube_id: str) -> None:
-    """A tie counts for neither side (specification.md#vote-one-per-account)."""
-    answers = [
-        vote(http, cube_id, value, user_id=user_id, reason="It is about pots.").json()
-        for user_id, value in (("ada", 1), ("bob", -1), ("cleo", -1))
-    ]
-
-    assert [answer["user_id"] for answer in answers] == ["ada", "bob", "cleo"]
-    assert [answer["votes"] for answer in answers] == [
-        {"useful": 1, "useless": 0},
-        {"useful": 0, "useless": 0},
-        {"useful": 0, "useless": 1},
-    ]

@@ -1,22 +1,35 @@
-"""Behaviour specific to PostgreSQL: retried transactions, broken connections, schema."""
+"""Behaviour specific to PostgreSQL: retries, broken connections, requests, schema, dumps."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from account_rows import ADD, execute, names
+from command import captured
 from engines import empty_store, server
+from filled import fill
+from service import new_key
 from together import together
 
+from remembrancer import testing
+from remembrancer.accounts.keys import authenticate
+from remembrancer.context import Context
+from remembrancer.memory.remember import remember
+from remembrancer.memory.write.turns import write_batch
+from remembrancer.protocol.memory import Turn, TurnBatch
 from remembrancer.settings import SettingInvalid
-from remembrancer.store import Store, StoreUnavailable, Transaction, open_store
+from remembrancer.store import OutcomeUnknown, Store, StoreUnavailable, Transaction, open_store
 from remembrancer.store.postgresql.store import ATTEMPTS_MAX, PostgresqlStore
-from remembrancer.testing.postgres import Postgres
+from remembrancer.store.transfer.copy import store_digest
+from remembrancer.testing.postgres import Postgres, programs
 
 
 @pytest.fixture
@@ -231,3 +244,173 @@ def test_unreachable_server_error_omits_the_password() -> None:
 def test_malformed_url_is_an_invalid_setting() -> None:
     with pytest.raises(SettingInvalid, match="store"):
         open_store("postgresql://host/db?nosuch=1")
+
+
+OURS = "pg_stat_activity where application_name = 'remembrancer'"
+
+
+def test_statements_that_wait_are_sent_with_the_commit(store: PostgresqlStore) -> None:
+    def add_two(tx: Transaction) -> Any:
+        tx.later(ADD, name="ada")
+        rows = tx.later("select name from accounts")
+        tx.later(ADD, name="bob")
+        return rows()
+
+    assert store.write(add_two) == [("ada",)]
+    assert names(store) == ["ada", "bob"]
+
+
+def test_a_conflict_of_a_statement_sent_with_the_commit_is_retried(
+    store: PostgresqlStore, url: str
+) -> None:
+    store.write(lambda tx: tx.run(ADD, name="ada"))
+    tries: list[int] = []
+
+    def add_one(tx: Transaction) -> None:
+        tries.append(tx.one("select created_ms from accounts").created_ms)
+        if len(tries) == 1:
+            execute(url, "update accounts set created_ms = 10")
+        tx.later("update accounts set created_ms = :n", n=tries[-1] + 1)
+
+    store.write(add_one)
+
+    assert tries == [1, 10]
+    assert execute(url, "select created_ms from accounts") == [(11,)]
+
+
+def test_an_error_of_a_statement_sent_with_the_commit_undoes_all(store: PostgresqlStore) -> None:
+    def twice(tx: Transaction) -> None:
+        tx.later(ADD, name="ada")
+        tx.later("insert into nowhere values (1)")
+        tx.later(ADD, name="bob")
+
+    with pytest.raises(psycopg.errors.UndefinedTable, match="nowhere"):
+        store.write(twice)
+    assert names(store) == []
+
+
+def test_an_error_of_the_commit_itself_is_raised(store: PostgresqlStore, url: str) -> None:
+    """A write returns only after the database has answered its commit."""
+    execute(
+        url,
+        "create function refuse() returns trigger language plpgsql as "
+        "$$ begin raise 'refused at the commit'; end $$",
+        "create constraint trigger late after insert on accounts deferrable initially deferred "
+        "for each row execute function refuse()",
+    )
+
+    with pytest.raises(psycopg.errors.RaiseException, match="refused at the commit"):
+        store.write(lambda tx: tx.run(ADD, name="ada"))
+    with pytest.raises(psycopg.errors.RaiseException, match="refused at the commit"):
+        store.write(lambda tx: tx.later(ADD, name="ada"))
+    assert names(store) == []
+
+
+def test_a_connection_lost_with_the_only_request_leaves_the_outcome_unknown(
+    store: PostgresqlStore,
+) -> None:
+    """It may have been committed, so it is not sent again."""
+    tries: list[None] = []
+
+    def cut_off(tx: Transaction) -> None:
+        tries.append(None)
+        tx.later(ADD, name="ada")
+        tx.later("select pg_terminate_backend(pg_backend_pid())")
+
+    with pytest.raises(OutcomeUnknown, match="during a commit"):
+        store.write(cut_off)
+    assert len(tries) == 1
+    assert names(store) == []
+
+
+def test_a_write_of_one_request_replaces_a_connection_that_broke_while_idle(
+    store: PostgresqlStore, url: str
+) -> None:
+    for name in ("ada", "bob"):
+        store.write(lambda tx, name=name: tx.later(ADD, name=name))  # type: ignore[misc]
+        names(store)  # whose commit is not awaited
+        execute(url, f"select pg_terminate_backend(pid, 10000) from {OURS}")
+
+    assert names(store) == ["ada", "bob"]
+
+
+def test_a_text_larger_than_the_socket_buffers_is_exchanged(store: PostgresqlStore) -> None:
+    text = "word " * 4_000_000
+
+    def exchange(tx: Transaction) -> str:
+        rows = tx.later("select cast(:text as text) as it", text=text)
+        tx.later("select cast(:text as text) as it", text=text)
+        return str(rows()[0].it)
+
+    assert store.read(exchange) == text
+
+
+REQUESTS_MAX = 2  # of a turn: the second one commits it
+TURNS = (
+    ("I live in Hamburg, near the harbour.", "Noted: Hamburg."),
+    ("My sister Eva moved to Lisbon in May 2024.", "Portugal is warm, give Eva my regards."),
+    ("We planted garlic in the garden in Lisbon.", "In October, 5 cm deep."),
+    ("The order QX7T2M costs 45 euros.", "QX7T2M arrives on 3 March 2026."),
+)
+
+
+def test_an_added_turn_takes_two_round_trips(database: Context, requests: list[list[str]]) -> None:
+    """Its links with earlier turns are stored with it."""
+    caller = authenticate(database, new_key(database))
+    for session in ("first", "second"):
+        for query, response in TURNS:
+            requests.clear()
+            turn = Turn(query=query, response=response, user_id="ada", session_id=session)
+            remember(database, caller, turn)
+
+            if (session, query) != ("first", TURNS[0][0]):  # which numbers the embedder
+                assert len(requests) <= REQUESTS_MAX, requests
+                assert requests[-1][-1] == "commit"
+
+
+def test_a_turn_of_a_batch_takes_one_round_trip(
+    database: Context, requests: list[list[str]]
+) -> None:
+    """Its rows are sent with the request for the next turn."""
+    caller = authenticate(database, new_key(database))
+    turns = [{"query": query, "response": response} for query, response in TURNS]
+    batch = TurnBatch.model_validate({"turns": turns, "user_id": "ada"})
+    write_batch(database, caller, batch)
+    requests.clear()
+
+    write_batch(database, caller, batch)
+
+    assert len(requests) <= len(TURNS) + 2, requests
+
+
+# Row-level security: a transaction of the whole store.
+SEES_ALL_ROWS = {"PGOPTIONS": "-c remembrancer.account_id=0"}
+
+
+def dump_tool(program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return captured([programs() / program, *words], env={**os.environ, **SEES_ALL_ROWS}, timeout=60)
+
+
+def test_restored_dump_has_the_same_content(tmp_path: Path) -> None:
+    """docs/guides/deploy.md: dump and restore as the ordinary role that owns the store."""
+    used, restored, file = server().database(), server().database(), str(tmp_path / "dump")
+    with closing(testing.context(tmp_path, store=open_store(used, durability="normal"))) as context:
+        fill(context)
+        before = store_digest(context.store)
+        dumped = dump_tool(
+            "pg_dump", "--enable-row-security", "--format=custom", f"--file={file}", used
+        )
+    words = ("--exit-on-error", "--no-owner", "--no-comments", f"--dbname={restored}")
+    back = dump_tool("pg_restore", *words, file)
+
+    assert (dumped.returncode, back.returncode) == (0, 0), dumped.stderr + back.stderr
+    with closing(open_store(restored)) as store:
+        assert store_digest(store) == before
+
+
+def test_pg_dump_refuses_an_incomplete_dump(tmp_path: Path) -> None:
+    """Without --enable-row-security, pg_dump itself refuses: policies would hide rows."""
+    url = server().database()
+    open_store(url).close()
+
+    assert "row-level security" in dump_tool("pg_dump", url).stderr

@@ -1,4 +1,4 @@
-"""Behaviour specific to SQLite: file, pragmas, failures."""
+"""Behaviour specific to SQLite: file, pragmas, failures, and copies of a store in use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -16,8 +17,8 @@ from account_rows import ADD, log_reader, names
 from command import captured
 from waiting import wait_until
 
-from remembrancer.store import StoreUnavailable, Transaction
-from remembrancer.store.sqlite.store import SqliteStore
+from remembrancer.store import Store, StoreUnavailable, Transaction, open_store
+from remembrancer.store.sqlite.store import SqliteStore, copy_file
 
 
 @pytest.fixture
@@ -266,3 +267,58 @@ def test_flushed_and_unflushed_writes_do_not_share_a_commit(store: SqliteStore) 
         thread.join()
 
     assert modes == [2] * 5
+
+
+PAIR = "insert into accounts (name, role, created_ms) values (:name, 'member', :now)"
+
+
+def add(store: Store, name: str) -> int:
+    return store.write(lambda tx: tx.run(ADD, name=name))
+
+
+def test_copy_is_a_complete_store_with_all_finished_writes(
+    store: Store, path: Path, tmp_path: Path
+) -> None:
+    for name in ("ada", "bob"):
+        add(store, name)
+    (tmp_path / "elsewhere").mkdir()
+    target = tmp_path / "elsewhere" / "copy.sqlite3"
+    copy_file(path, target)
+    add(store, "later")
+
+    assert [file.name for file in target.parent.iterdir()] == ["copy.sqlite3"]
+    with closing(open_store(f"sqlite:{target}")) as copy:
+        assert names(copy) == ["ada", "bob"]
+
+
+def test_copy_during_writes_contains_only_whole_transactions(
+    store: Store, path: Path, tmp_path: Path
+) -> None:
+    def pair(tx: Transaction, n: int) -> None:
+        tx.run(PAIR, name=f"{n}a", now=n)
+        tx.run(PAIR, name=f"{n}b", now=n)
+
+    def write_pairs() -> None:
+        for n in range(300):
+            store.write(partial(pair, n=n))
+
+    writer = threading.Thread(target=write_pairs)
+    writer.start()
+    for n in range(3):
+        copy_file(path, tmp_path / f"{n}.copy")
+    writer.join()
+
+    halves = "select created_ms from accounts group by created_ms having count(*) <> 2"
+    assert len(names(store)) == 600
+    for n in range(3):
+        with closing(open_store(f"sqlite:{tmp_path / f'{n}.copy'}")) as copy:
+            assert copy.read(lambda tx: tx.all(halves)) == []
+
+
+def test_copy_never_overwrites_a_file(store: Store, path: Path, tmp_path: Path) -> None:
+    add(store, "ada")
+    (tmp_path / "copy").write_text("precious")
+
+    with pytest.raises(StoreUnavailable, match="exists"):
+        copy_file(path, tmp_path / "copy")
+    assert (tmp_path / "copy").read_text() == "precious"

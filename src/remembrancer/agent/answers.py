@@ -48,6 +48,7 @@ from ..protocol.text import day_of
 from ..screening import find_secrets, mask_secrets
 from ..search import EventText
 from ..search.text.analysis import terms
+from ..search.text.languages import QUESTION_END
 from ..store import Row, Transaction
 from .second_look import judge
 
@@ -187,7 +188,6 @@ OUTSIDE_NOT_ALLOWED = (
 BEST_MATCHES = "These stored turns match best:"
 BEST_MEMORY = "This is what memory has on it:"
 NO_MATCHES = "No stored turn, fact or summary matches."
-_QUESTION = re.compile(r"[?？؟]\W*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ def _quotable(hit: Hit, question: str) -> tuple[str, str]:
         return hit.query, hit.response
     query = (
         hit.query
-        if not _QUESTION.search(hit.query) and hit.query.strip() != question.strip()
+        if not QUESTION_END.search(hit.query) and hit.query.strip() != question.strip()
         else ""
     )
     return query, ""
@@ -312,7 +312,7 @@ _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _SECRET_START, _SECRET_END = "-----BEGIN", "-----END"
 # A word, with the space before it, in which a bracket is open at the end.
 _OPEN_BRACKET = re.compile(r"\s*[^\s(\[（【<]*(?:[(\[（【][^)\]）】\n]*|<[^>\n]*)\Z")
-_LAST_WORD = re.compile(r"\s*[!-~]*\Z|\s+\Z")
+_PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))  # ASCII
 _IN_CODE, _IN_LINE = "```\n", "- "  # put before a text so that the filter reads it as such
 
 
@@ -365,9 +365,7 @@ class WordStream:
         """Send the complete words of the current line."""
         if self._may_be_service_line():
             return
-        text = self._line
-        if (last := _LAST_WORD.search(text)) is not None:
-            text = text[: last.start()]
+        text = self._line.rstrip(_PRINTABLE).rstrip()  # without the last word
         if (bracket := _OPEN_BRACKET.search(text[-BRACKET_CHARACTERS_MAX:])) is not None:
             text = text[: len(text) - len(bracket[0])]
         filtered = self._filtered(text)
@@ -776,7 +774,6 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
             },
         )
     result = _warned(_create_answer(turn, send_event), turn.request.message, send_event)
-    seal = render(turn.search_result.step, turn.context.settings.seal_name)
     topic = MODEL_TOPIC if result.mode == "model" else QUOTED_TOPIC
     event = IncomingTurn(
         user_id=turn.request.user_id,
@@ -788,12 +785,7 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
             occurred_ms=turn.context.clock(),
         ),
     )
-
-    def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> ChatAnswer:
-        look = {"passed": int(not result.failures), "now_ms": turn.context.clock()}
-        answers_step(tx, turn.caller, stored, look)
-        return _chat_answer(turn, result, seal, stored.event_id, notice)
-
+    answer = partial(_chat_answer, turn, result)
     return store_turn_idempotently(
         turn.context, turn.caller, event, turn.idempotency, ChatAnswer, answer
     )
@@ -813,9 +805,13 @@ def _warned(result: ChatResult, message: str, send_event: SendEvent | None) -> C
 
 
 def _chat_answer(
-    turn: ChatTurn, result: ChatResult, seal: str, event_id: str, notice: str | None
+    turn: ChatTurn, result: ChatResult, tx: Transaction, stored: StoredTurn, notice: str | None
 ) -> ChatAnswer:
+    """Record that the stored turn answers its step, and return the answer."""
+    look = {"passed": int(not result.failures), "now_ms": turn.context.clock()}
+    answers_step(tx, turn.caller, stored, look)
     search_result = turn.search_result
+    seal = render(search_result.step, turn.context.settings.seal_name)
     return ChatAnswer(
         reply=f"{result.text}\n\n{seal}" if turn.caller.has_protocol else result.text,
         answer_mode=result.mode,
@@ -824,7 +820,7 @@ def _chat_answer(
         refs=list(dict.fromkeys(ref for tag in find_tags(result.text) for ref, _, _ in tag.refs)),
         seal=seal,
         usage=usage_of(result.tries),
-        event_id=event_id,
+        event_id=stored.event_id,
         history_used=result.history_used,
         checks=list(result.failures[: limits.CHECKS_LISTED_MAX]) or None,
         shared_cubes=search_result.shared_cubes or None,

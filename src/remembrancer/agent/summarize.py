@@ -48,6 +48,7 @@ from ..protocol.fence import fenced, new_delimiter
 from ..protocol.recalled import event_blocks
 from ..protocol.summaries import Dropped, MapRequest, MapUpdated, SummaryAsked, SummaryDraft
 from ..protocol.text import day_of
+from ..search.text.languages import QUESTION_END
 from ..store import Row
 from .answers import RetrievedEvent, clean
 
@@ -71,8 +72,7 @@ _SOURCE_ADDED = "Sentences of the source were added to what the model wrote."
 _LATEST = (
     "It covers the latest {covered:,} turns; {earlier:,} earlier ones exceed the limit of a draft."
 )
-_QUESTION = re.compile(r"[?？؟]\W*$")
-_INTRODUCTION = re.compile(r"[:：]\W*$")  # "Here is the summary:"
+_INTRODUCTION = re.compile(r"(?<!\W)(?=[^\w:：]*+[:：])\W*+$")  # "Here is the summary:"
 _LINE = re.compile(
     r"^[ \t]*[-*•][ \t]*(?P<text>\S.*?)[ \t]*"
     r"[(\[](?P<ids>(?:l1_\w+)(?:[ \t]*[,;][ \t]*l1_\w+)*)[)\]][ \t.]*$",
@@ -343,7 +343,7 @@ def _fill_from_source(
         for sentence in sentences(side)
     ]
     candidates = [
-        sentence for sentence in candidates if not _QUESTION.search(sentence)
+        sentence for sentence in candidates if not QUESTION_END.search(sentence)
     ] or candidates
     length = len(" ".join(existing)) if existing else -1  # no blank before the first sentence
     chosen = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -30,6 +29,7 @@ _REF = re.compile(
 _MARK = re.compile(
     r"[\[\u3010](?P<mark>general|unverified|assumption)[\]\u3011](?!\()", re.IGNORECASE
 )
+TAG_CHARACTERS_MAX = 2_100  # more than one tag can have
 _ID = re.compile(r"[^\s,;\uff0c、\uff1b`<>]{1,256}")
 _EVENT_ID = re.compile(r"[ ]?(?<![0-9A-Za-z_])e_[0-9a-z]{13}(?![0-9A-Za-z_])")
 _BRACKETED = re.compile(
@@ -39,10 +39,12 @@ _BRACKETED = re.compile(
 )
 _TAG_GAP = re.compile(r"[\s,;.*_]*")
 _SENTENCE_END = re.compile(
-    r"(?P<stop>[.!?\u2026]+)[\"'”’»)*_]*(?=\s+[^\s\da-z\u0430-\u044f]|\s+[\d][^\n]{0,3}|\s*$)"
+    r"(?<![.!?\u2026])(?P<stop>[.!?\u2026]++)[\"'”’»)*_]*+"
+    r"(?=\s+[^\s\da-z\u0430-\u044f]|\s+[\d][^\n]{0,3}|\s*$)"
     r"|(?P<han>[。！？；])[”’」』）]*|(?P<line>\n)",
     re.MULTILINE,
 )
+_SENTENCE_MARK = re.compile("[.!?\u2026。！？；\\n]")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[^\W\d_]|mr|mrs|ms|dr|prof|st|no|nr|ca|vs|etc|e\.g|i\.e|z\.\s?b|d\.\s?h|bzw"
     r"|inkl|evtl|usw|approx|inc|ltd|sr|sra|mme|av|tel|str|руб|тыс|г|ул|т\.\s?е|им)$",
@@ -51,9 +53,9 @@ _ABBREVIATION = re.compile(
 _SPACE = re.compile(r"[\s]*")
 _FENCE = re.compile(r"^[ ]{0,3}(?P<fence>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 # A list marker: a dash, a bullet or a number at the start of a line.
-BULLET = re.compile(r"^[ \t>]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
-_HEADING = re.compile(
-    r"^[ ]{0,3}#{1,6}[ ][^\n]*$|^[^\n|]*\|[^\n]*$(?=\n[ |:-]*-{3}[ |:-]*$)", re.MULTILINE
+BULLET = re.compile(r"^[ \t>]*+(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+_HEADING = re.compile(  # a line with # before it, or the head of a table
+    r"[ ]{0,3}#{1,6}[ ]|[^\n|]*+\|[^\n]*+\n[ |:-]*-{3}[ |:-]*$", re.MULTILINE
 )
 
 
@@ -77,6 +79,28 @@ class Sentence:
     is_heading: bool  # a heading makes no claims
 
 
+def matches(
+    pattern: re.Pattern[str], text: str, longest: int | None = None
+) -> Iterator[re.Match[str]]:
+    """Yield the matches of a pattern, some lines of the text at a time.
+
+    No match spans a line break. If none is as long as `longest`, a long line is read in parts.
+    """
+    start = 0
+    while start < len(text):
+        end = start + PIECE_CHARACTERS
+        if longest is None:
+            end = seen = text.find("\n", end) + 1 or len(text)
+        else:
+            seen = end + longest
+        for match in pattern.finditer(text, start, seen):
+            if match.start() >= end:
+                break
+            end = max(end, match.end())
+            yield match
+        start = end
+
+
 def blank_out(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """Replace the characters of the spans by NUL, except line breaks, so that offsets stay."""
     parts, at = [], 0
@@ -92,7 +116,7 @@ def code_blocks(text: str) -> list[tuple[int, int]]:
     """Return the spans of fenced code blocks. An unclosed block extends to the end."""
     spans: list[tuple[int, int]] = []
     opening: re.Match[str] | None = None
-    for match in _FENCE.finditer(text):
+    for match in matches(_FENCE, text):
         if opening is None:
             opening = match
         elif match["fence"].startswith(opening["fence"]):
@@ -110,9 +134,10 @@ def find_tags(text: str) -> list[Tag]:
             tuple((i[0], i.start(), i.end()) for i in _ID.finditer(text, *m.span("ids"))),
             False,
         )
-        for m in _REF.finditer(text)
+        for m in matches(_REF, text, TAG_CHARACTERS_MAX)
     ]
-    single += [Tag(m.start(), m.end(), (), True) for m in _MARK.finditer(text)]
+    marks = matches(_MARK, text, TAG_CHARACTERS_MAX)
+    single += [Tag(mark.start(), mark.end(), (), True) for mark in marks]
     runs: list[list[Tag]] = []
     for tag in sorted(single):
         if (
@@ -142,15 +167,18 @@ def sentences(
     `unbreakable` are sorted spans in which no sentence ends, such as dates and tags.
     """
     tag_starts = {tag.start: tag for tag in tags}
-    unbreakable_starts = [start for start, _ in unbreakable]
-    headings = [match.span() for match in _HEADING.finditer(text)]
     result: list[Sentence] = []
-    begin = 0
-    next_tag = next_heading = 0
-    for match in _SENTENCE_END.finditer(text):
+    begin = at = next_tag = next_span = 0
+    is_heading = _HEADING.match(text) is not None
+    while (mark := _SENTENCE_MARK.search(text, at)) is not None:
+        match = _SENTENCE_END.match(text, mark.start())
+        at = match.end() if match else mark.end()
+        while next_span < len(unbreakable) and unbreakable[next_span][1] <= mark.start():
+            next_span += 1
         if (
-            match.start() < begin
-            or _is_within(match.start(), unbreakable, unbreakable_starts)
+            match is None
+            or match.start() < begin
+            or (next_span < len(unbreakable) and unbreakable[next_span][0] <= mark.start())
             or _is_abbreviation(text, match)
         ):
             continue
@@ -168,32 +196,15 @@ def sentences(
         while next_tag < len(tags) and tags[next_tag].start < end:
             own.append(tags[next_tag])
             next_tag += 1
-        while next_heading < len(headings) and headings[next_heading][1] <= begin:
-            next_heading += 1
-        is_heading = (
-            next_heading < len(headings)
-            and headings[next_heading][0] < end
-            and begin < headings[next_heading][1]
-        )
-        result.append(
-            Sentence(
-                begin,
-                end,
-                tuple(own),
-                is_question=match[0][:1] in "?？" or "?" in match[0],
-                is_heading=is_heading,
-            )
-        )
+        is_question = match[0][:1] in "?？" or "?" in match[0]
+        result.append(Sentence(begin, end, tuple(own), is_question, is_heading))
         begin = end
+        if match["line"]:
+            is_heading = _HEADING.match(text, end) is not None
     result.append(
         Sentence(begin, len(text), tuple(tags[next_tag:]), is_question=False, is_heading=False)
     )
     return result
-
-
-def _is_within(place: int, spans: Sequence[tuple[int, int]], starts: Sequence[int]) -> bool:
-    at = bisect_right(starts, place) - 1
-    return at >= 0 and place < spans[at][1]
 
 
 def _is_abbreviation(text: str, match: re.Match[str]) -> bool:

@@ -62,8 +62,13 @@ def plain_spans(text: str) -> list[Span]:
 
 def numbers_in_code(text: str, blocks: Iterable[Span]) -> frozenset[str]:
     """Return the numbers, as written, of inline code and of code blocks, which are spans."""
-    code = [match[0] for _, piece in pieces(text) for match in _CODE.finditer(piece)]
-    return frozenset(_DIGITS.findall("\n".join([*code, *(text[a:b] for a, b in blocks)])))
+    code = (match[0] for _, piece in pieces(text) for match in _CODE.finditer(piece))
+    return frozenset(
+        number
+        for part in (*code, *(text[start:end] for start, end in blocks))
+        for line in part.split("\n")
+        for number in _DIGITS.findall(line)
+    )
 
 
 def _list_numbers(text: str) -> Iterator[Span]:

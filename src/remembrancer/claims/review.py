@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from heapq import merge
 from typing import Literal, TypeAlias
 
 from ..protocol.agent import Check, CheckName
@@ -22,6 +23,7 @@ from .extract import (
     code_blocks,
     find_tags,
     language_of,
+    matches,
     sentences,
     tags_for,
     unify_characters,
@@ -56,7 +58,7 @@ STATEMENT_DETAILS: dict[Verdict | None, str] = {
     ),
 }
 _SERVICE_LINE = re.compile(
-    r"^[ \t]*(?:(?:L1|L2|CRITICAL|CUBE_NOTHING):[ \t]*\S|CUBE:[^|\n]*\|[^|\n]*\|"
+    r"^[ \t]*+(?:(?:L1|L2|CRITICAL|CUBE_NOTHING):[ \t]*\S|CUBE:[^|\n]*\|[^|\n]*\|"
     r"|RATE:[ \t]*\S+[ \t]+[+-]?[01]\b|(?:TASK_DONE|PUBLISH)[ \t]*$|memory: not used\b)[^\n]*",
     re.MULTILINE,
 )
@@ -99,11 +101,10 @@ def parse_draft(text: str, day: date) -> ParsedDraft:
     tags = find_tags(prose)
     tag_spans = [(tag.start, tag.end) for tag in tags]
     language = language_of(text)
-    plain = blank_out(prose, tag_spans + [one.span() for one in BULLET.finditer(prose)])
+    plain = blank_out(prose, tag_spans + [one.span() for one in matches(BULLET, prose)])
     claims = claims_in(plain, day, language)
-    unbreakable = sorted(
-        [(claim.start, claim.end) for claim in claims if claim.kind != "name"] + tag_spans
-    )
+    values = ((claim.start, claim.end) for claim in claims if claim.kind != "name")
+    unbreakable = list(merge(values, tag_spans))
     return ParsedDraft(
         day=day,
         language=language,
@@ -163,8 +164,8 @@ def remove_service_lines(text: str) -> str:
 
 def _service_spans(text: str) -> list[tuple[int, int]]:
     prose = blank_out(text, code_blocks(text))
-    spans = [match.span() for match in _SERVICE_LINE.finditer(prose)]
-    spans += [match.span() for match in _SEAL_LINE.finditer(prose) if read_seal(match[0])]
+    spans = [match.span() for match in matches(_SERVICE_LINE, prose)]
+    spans += [match.span() for match in matches(_SEAL_LINE, prose) if read_seal(match[0])]
     return sorted(spans)
 
 

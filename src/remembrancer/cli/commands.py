@@ -55,6 +55,13 @@ class ImportOptions:
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Import the rest and list invalid records.")
     ] = False
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="New file of JSON lines: each record left out, with its place and the reason.",
+        ),
+    ] = None
 
 
 NO_OPTIONS = ImportOptions()

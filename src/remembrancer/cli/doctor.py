@@ -28,7 +28,7 @@ from ..client.errors import ClientError, UnauthorizedError, UnreachableError
 from ..context import Context, assemble
 from ..files.blobs import open_blobs
 from ..install.codex_trust import CODEX_TRUST_REMEDY, untrusted_events
-from ..memory.exchange.shapes import one_line
+from ..memory.exchange.shapes.records import one_line
 from ..models import SLOTS
 from ..models.port import targets_of
 from ..protocol.errors import Problem

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +13,9 @@ from ..accounts import caller_for
 from ..context import Context
 from ..memory.exchange.archive import is_export
 from ..memory.exchange.importer import ImportRefused, ImportResult, read, store
-from ..memory.exchange.shapes import Record, Shape, Source, one_line
-from ..memory.exchange.survey import (
-    LISTED_MAX,
-    USERS_NAMED_MAX,
-    Survey,
-    imported_records,
-    open_import,
-    survey,
-)
+from ..memory.exchange.shapes.documents import Source
+from ..memory.exchange.shapes.records import InvalidRecord, LeftOutRecord, one_line
+from ..memory.exchange.survey import Survey, check
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest
 from ..protocol.imports import ImportFact, ImportTurn, RecordImport
@@ -36,6 +30,8 @@ if TYPE_CHECKING:
     from ..client import Client
 
 REQUEST_BYTES_MAX = limits.BODY_BYTES_MAX // 2  # of a request with several records
+USERS_NAMED_MAX = 10  # users that a report names
+SHOWN_MAX = 20  # records left out, and invalid ones, that a report for people lists
 RECORD_CHARACTERS = 90  # of each side of a record that `--dry-run` prints
 STOPPED = "The stored records remain. Run the same command again to continue."
 
@@ -50,6 +46,17 @@ def _check_user(user_id: str | None) -> None:
         )
 
 
+def _is_export(path: Path, options: ImportOptions) -> bool:
+    """Return True for an export of this service. Raises InvalidRequest if it is to be reported."""
+    if not is_export(path):
+        return False
+    if options.report is not None:
+        raise InvalidRequest(
+            "--report goes with data of other products: nothing of an export is left out."
+        )
+    return True
+
+
 def import_into(
     context: Context, path: Path, *, account: str | None = None, options: ImportOptions = NO_OPTIONS
 ) -> ExchangeReport:
@@ -60,18 +67,10 @@ def import_into(
     _check_user(options.user_id)
     caller = caller_for(context, account)
     with interruptible(STOPPED):
-        if is_export(path):
+        if _is_export(path, options):
             return restore_from(context, caller, path, user_id=options.user_id)
-        with _checking() as report:
-            source = read(
-                context,
-                caller,
-                path,
-                user_id=options.user_id,
-                shape=options.shape,
-                skip_invalid=options.skip_invalid,
-                progress=report,
-            )
+        with _checking(options) as chosen:
+            source = read(context, caller, path, **chosen)
         with (
             entry_maker(context.writer, len(source), processors()) as maker,
             progress("importing", len(source)) as advance,
@@ -90,17 +89,16 @@ def import_through(
     """
     _check_user(options.user_id)
     with interruptible(STOPPED):
-        if is_export(path):
+        if _is_export(path, options):
             raise ImportRefused(
                 f"{path}: an export has more than turns and facts. Import it on the machine of the "
                 "service, or as an owner on the page /console/import."
             )
-        source, shape = open_import(path, options.shape)
-        summary = _surveyed(source, shape, options, skip_invalid=options.skip_invalid)
+        with _checking(options) as chosen:
+            checked = check(path, **chosen)
         result = ImportResult(stored=0, duplicates=0)
-        with progress("importing", summary.turns + summary.facts) as advance:
-            records = imported_records(source, shape, skip_invalid=options.skip_invalid)
-            for request in _requests(records, options.user_id):
+        with progress("importing", len(checked)) as advance:
+            for request in _requests(checked):
                 answer = client.import_records(request)
                 result = ImportResult(
                     stored=result.stored + answer.stored,
@@ -108,43 +106,25 @@ def import_through(
                     facts=result.facts + answer.facts,
                 )
                 advance(request.size)
-    return _report(result, summary, {"service": address})
+    return _report(result, checked.survey, {"service": address})
 
 
-def _surveyed(
-    source: Source, shape: Shape, options: ImportOptions, *, skip_invalid: bool
-) -> Survey:
-    """Return what is in a source, read to its end while the progress is shown."""
-    with _checking() as report:
-        return survey(
-            source,
-            shape,
-            space=lambda own: options.user_id if options.user_id is not None else own,
-            skip_invalid=skip_invalid,
-            progress=report,
-        )
-
-
-def _requests(records: Iterable[Record], user_id: str | None) -> Iterator[RecordImport]:
+def _requests(records: Iterable[ImportTurn | ImportFact]) -> Iterator[RecordImport]:
     """Yield turns and facts in requests of a bounded size."""
-    named = {} if user_id is None else {"user_id": user_id}
     turns: list[ImportTurn] = []
     facts: list[ImportFact] = []
     size = 0
     for record in records:
-        if not isinstance(record, ImportTurn | ImportFact):
-            continue
-        message = record.model_copy(update=named)
-        own = len(message.model_dump_json(exclude_none=True).encode())
+        own = len(record.model_dump_json(exclude_none=True).encode())
         if size and (
             size + own > REQUEST_BYTES_MAX or len(turns) + len(facts) == limits.BATCH_TURNS_MAX
         ):
             yield RecordImport(turns=turns, facts=facts)
             turns, facts, size = [], [], 0
-        if isinstance(message, ImportTurn):
-            turns.append(message)
+        if isinstance(record, ImportTurn):
+            turns.append(record)
         else:
-            facts.append(message)
+            facts.append(record)
         size += own
     if size:
         yield RecordImport(turns=turns, facts=facts)
@@ -152,7 +132,7 @@ def _requests(records: Iterable[Record], user_id: str | None) -> Iterator[Record
 
 def _report(result: ImportResult, summary: Survey, where: dict[str, str]) -> ExchangeReport:
     """Return the report of an import; `where` has the account or the service."""
-    facts = f" ({result.facts:,} facts)" if result.facts else ""
+    facts = f" (facts: {result.facts:,})" if result.facts else ""
     repeated = f", {result.repeated:,} repeated in the file" if result.repeated else ""
     [(kind, name)] = where.items()
     counts = (
@@ -173,10 +153,10 @@ def inspect_import(
     """
     _check_user(options.user_id)
     with interruptible(STOPPED):
-        if is_export(path):
+        if _is_export(path, options):
             return inspect_export(path, user_id=options.user_id), True
-        source, shape = open_import(path, options.shape)
-        summary = _surveyed(source, shape, options, skip_invalid=True)
+        with _checking(replace(options, skip_invalid=True)) as chosen:
+            summary = check(path, **chosen).survey
     lines = [f"{summary.shape}: {summary.title}", *_counts(summary), *_left_out(summary)]
     if with_records:
         lines += [_record_line(record, options.user_id) for record in summary.first]
@@ -194,21 +174,48 @@ def inspect_import(
 def _rest(summary: Survey) -> dict[str, Any]:
     """Return what an import leaves out, for programs."""
     return {
-        "left_out": dict(summary.left_out),
+        "left_out": dict(summary.reasons),
+        "left_out_records": [one_line(one) for one in summary.left_out],
         "invalid": summary.invalid,
-        "errors": [one_line(error) for error in summary.errors],
+        "errors": [one_line(one) for one in summary.errors],
     }
 
 
 @contextmanager
-def _checking() -> Iterator[Callable[[Survey, Source], None]]:
-    with activity("checking") as report:
+def _checking(options: ImportOptions) -> Iterator[dict[str, Any]]:
+    """Yield the options of `check`, which show its progress and write the file of `--report`."""
+    with activity("checking") as show, _report_file(options.report) as left_out:
 
         def describe(summary: Survey, source: Source) -> str:
             records = summary.turns + summary.facts
             return f"{records:,} records, {source.bytes_read / 1e6:,.1f} MB"
 
-        yield lambda summary, source: report(lambda: describe(summary, source))
+        yield {
+            "user_id": options.user_id,
+            "shape": options.shape,
+            "skip_invalid": options.skip_invalid,
+            "left_out": left_out,
+            "progress": lambda summary, source: show(lambda: describe(summary, source)),
+        }
+
+
+@contextmanager
+def _report_file(path: Path | None) -> Iterator[Callable[[LeftOutRecord], object]]:
+    """Yield what writes a line for each record left out, or does nothing. Raises InvalidRequest."""
+    if path is None:
+        yield lambda _: None
+        return
+    try:
+        file = path.open("x", encoding="utf-8")
+    except OSError as error:
+        raise InvalidRequest(f"--report {path}: {error.strerror}") from error
+
+    def write(one: LeftOutRecord) -> None:
+        document = {**asdict(one), "invalid": isinstance(one, InvalidRecord)}
+        print(json.dumps(document, ensure_ascii=False), file=file)
+
+    with file:
+        yield write
 
 
 def _counts(summary: Survey) -> list[str]:
@@ -227,20 +234,23 @@ def _counts(summary: Survey) -> list[str]:
 
 
 def _left_out(summary: Survey) -> list[str]:
-    if not summary.left_out:
+    if not summary.reasons:
         return []
-    reasons = [f"{reason} {count:,}" for reason, count in sorted(summary.left_out.items())]
-    return [f"  left out  {summary.left_out.total():,}: {', '.join(reasons)}"]
+    reasons = [f"{reason} {count:,}" for reason, count in sorted(summary.reasons.items())]
+    line = f"  left out  {summary.reasons.total():,}: {', '.join(reasons)}"
+    return [line, *_listed(summary.left_out, summary.reasons.total())]
 
 
 def _invalid(summary: Survey) -> list[str]:
     if not summary.invalid:
         return []
-    lines = [f"  invalid   {summary.invalid:,}"]
-    lines += [f"    {one_line(error)}" for error in summary.errors]
-    if summary.invalid > LISTED_MAX:
-        lines.append(f"    ... and {summary.invalid - LISTED_MAX:,} more")
-    return lines
+    return [f"  invalid   {summary.invalid:,}", *_listed(summary.errors, summary.invalid)]
+
+
+def _listed(records: Sequence[LeftOutRecord], count: int) -> list[str]:
+    lines = [f"    {one_line(record)}" for record in records[:SHOWN_MAX]]
+    more = count - len(lines)
+    return [*lines, f"    ... and {more:,} more: --report FILE lists all"] if more else lines
 
 
 def _record_line(record: ImportTurn | ImportFact, user_id: str | None) -> str:

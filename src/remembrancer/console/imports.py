@@ -21,13 +21,9 @@ from ..http.dispatch import ThreadPool
 from ..memory.exchange import importer
 from ..memory.exchange.archive import Archive
 from ..memory.exchange.restore import restore
-from ..memory.exchange.shapes import (
-    SHAPE_HINT,
-    SHAPES,
-    ImportRefused,
-    Source,
-    is_native_archive,
-)
+from ..memory.exchange.shapes.documents import Source
+from ..memory.exchange.shapes.records import ImportRefused, one_line
+from ..memory.exchange.shapes.table import SHAPE_HINT, SHAPES, is_native_archive
 from ..memory.exchange.survey import Survey
 from ..protocol import limits
 from ..protocol.errors import Problem
@@ -55,7 +51,8 @@ class ImportPreview:
     users: list[str] = field(default_factory=list)
     first: list[tuple[str, str, str]] = field(default_factory=list)  # time, message, reply
     invalid: list[str] = field(default_factory=list)
-    left_out: list[tuple[str, int]] = field(default_factory=list)
+    reasons: list[tuple[str, int]] = field(default_factory=list)  # of those left out
+    left_out: list[str] = field(default_factory=list)  # the first of them
 
     @property
     def is_empty(self) -> bool:
@@ -129,7 +126,7 @@ def _page(
         status=status,
         **values,
         user_id=browser.form.get("user_id", ""),
-        shapes=[shape.title for shape in SHAPES],
+        shapes=sorted((shape.title for shape in SHAPES), key=str.lower),
         bytes_max=UPLOAD_BYTES_MAX,
     )
 
@@ -164,7 +161,8 @@ def _preview(browser: BrowserRequest, path: Path) -> ImportPreview:
         users=[name or caller.account_name for name in survey.users],
         first=[_row(record) for record in survey.first],
         invalid=[_without_folder(str(one), path) for one in survey.errors],
-        left_out=survey.left_out.most_common(),
+        reasons=survey.reasons.most_common(),
+        left_out=[_without_folder(one_line(one), path) for one in survey.left_out],
     )
 
 

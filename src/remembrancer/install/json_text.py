@@ -21,7 +21,6 @@ _GAP_WITH_COMMENTS = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"[^\s,:{}\[\]\"/]+")
 _COMMENT_OF_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/)")
-_LINE_START = re.compile(r"(?:\r?\n)?[ \t]*\Z")
 
 Path = tuple[str | int, ...]
 
@@ -118,8 +117,8 @@ class EditableJson:
         return "\n" in above and not above.strip() and not below.strip()
 
     def _without(self, parent: Node, item: Item) -> str:
-        line = _LINE_START.search(self._text, 0, item.start)
-        start = max(line.start() if line else item.start, parent.start + 1)
+        line = self._text[: item.start].rstrip(" \t").removesuffix("\n").removesuffix("\r")
+        start = max(len(line), parent.start + 1)
         if item.comma is not None:
             return self._text[:start] + self._text[item.comma + 1 :]
         previous = [other.comma for other in parent.items.values() if other.comma is not None]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import scripted_model
 from anthropic import Anthropic, AsyncAnthropic
+from client.runtime.scripted_turn import HIT
 from client.scripted_server import ScriptedServer, answer
 from openai import AsyncOpenAI, OpenAI
 from pydantic_ai import Agent
@@ -19,7 +20,10 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from remembrancer.client import Client, adapters
 from remembrancer.client.adapters import NoDraftError
+from remembrancer.client.adapters.endpoint import ModelEndpoint, ModelEndpointError
+from remembrancer.client.adapters.extractive import HEADER, extractive_answer
 from remembrancer.client.runtime import ChatMessage, Draft, Runtime
+from remembrancer.protocol.search import Hit
 
 MESSAGES: list[ChatMessage] = [
     {"role": "system", "content": "You plan journeys."},
@@ -183,3 +187,71 @@ def test_sync_adapter_rejects_an_async_client() -> None:
     for adapter in (adapters.openai_chat, adapters.openai_responses, adapters.anthropic_messages):
         with pytest.raises(TypeError, match="async_"):
             adapter(Asynchronous(None), "m")(MESSAGES)
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        (b"", "gave no answer"),
+        (answer(500, "abc123 broke"), "answered 500: (the key) broke"),
+        (answer(307, "", Location="http://127.0.0.1:9/"), "answered 307"),
+        (answer(200, "<html>Sign in</html>"), "no chat completion: <html>Sign in</html>"),
+        (answer(200, {"choices": []}), "no chat completion"),
+        (answer(200, {"choices": [{"message": {"content": None}}]}), "reply is empty"),
+        (answer(200, {"choices": [{"message": {"content": " "}}]}), "reply is empty"),
+        (answer(200, "x" * (8 << 20) + "x"), "more than"),
+    ],
+)
+def test_invalid_reply_is_reported_on_one_line_without_the_key(
+    response: bytes, expected: str
+) -> None:
+    with ScriptedServer([response]) as server, pytest.raises(ModelEndpointError) as raised:
+        ModelEndpoint(server.url, "small", "abc123")(MESSAGES)
+
+    assert expected in str(raised.value)
+    assert "abc123" not in str(raised.value)
+    assert raised.value.__cause__ is None
+
+
+def test_invalid_address_and_key_are_rejected_without_quoting_the_key() -> None:
+    for address in (
+        "127.0.0.1:8460",
+        "http://",
+        "http://ada:pw@host/v1",
+        "http://host/v1?key=1",
+        "http://host:port/",
+        "ftp://x/",
+    ):
+        with pytest.raises(ValueError, match="address"):
+            ModelEndpoint(address, "small")
+    for key in ("", "two words", "sch\u00f6n", "a\nb"):
+        with pytest.raises(ValueError, match="key") as raised:
+            ModelEndpoint("http://127.0.0.1:9", "small", key)
+        assert not key or key not in str(raised.value)
+    endpoint = ModelEndpoint("http://127.0.0.1:9/v1", "small", "abc123")
+    assert repr(endpoint) == "ModelEndpoint('http://127.0.0.1:9/v1/chat/completions', 'small')"
+
+
+def hit(query: str, response: str, event_id: str = "e_1") -> Hit:
+    """Return a hit."""
+    return HIT.model_copy(update={"query": query, "response": response, "event_id": event_id})
+
+
+def test_nearest_sentence_is_quoted_with_the_next() -> None:
+    event = hit(
+        "Hello.", "The sea is calm. The ferry leaves at 9.40. It costs 12 euros. Is that all?"
+    )
+
+    assert extractive_answer("When does the ferry leave?", [event]) == (
+        f"{HEADER}\n\n- \u201cThe ferry leaves at 9.40.\u201d (ref: e_1) "
+        "\u201cIt costs 12 euros.\u201d (ref: e_1)"
+    )
+
+
+def test_at_most_three_distinct_events_are_quoted() -> None:
+    same = [hit("q?", "It leaves at 9:40.", f"e_{n}") for n in range(3)]
+    others = [hit("q?", f"It leaves from pier {n}.", f"e_{n}") for n in range(3, 9)]
+
+    lines = extractive_answer("When?", [*same, *others]).splitlines()[2:]
+
+    assert [line.rpartition(": ")[2] for line in lines] == ["e_0)", "e_3)", "e_4)"]

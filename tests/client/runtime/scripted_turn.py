@@ -31,6 +31,11 @@ from remembrancer.protocol.sources import USUAL
 from remembrancer.protocol.summaries import MapUpdated, StartPack, StartParts
 
 SEAL = render(7)
+GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
+FULL = (
+    "DRAFT\nIt leaves at 9:40.\nSECOND LOOK\nThe event does say 9:40.\nFINAL\n"
+    "At 9:40 (ref: evt_1).\n" + SEAL
+)
 UNREACHABLE = CallFailed(UnreachableError("connection refused"))
 PASS = SecondLooked(status="pass", checks=[], failed=0, passed=3)
 

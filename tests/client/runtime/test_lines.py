@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from client.runtime.scripted_turn import (
     CUBE_MADE,
+    FULL,
+    GOOD,
     MAP_UPDATED,
     SEAL,
     UNREACHABLE,
@@ -18,14 +20,8 @@ from client.runtime.scripted_turn import (
     search_answer,
 )
 
-GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
 CUBE = (
     f"At 9:40 (ref: evt_1).\nCUBE: fact | ferries | They leave early. | MUST check the date\n{SEAL}"
-)
-
-FULL = (
-    "DRAFT\nIt leaves at 9:40.\nSECOND LOOK\nThe event does say 9:40.\nFINAL\n"
-    "At 9:40 (ref: evt_1).\n" + SEAL
 )
 
 

@@ -1,4 +1,4 @@
-"""Every branch of the state machine of a turn, without a service."""
+"""Every branch of a turn without a service, and its drafts with the real second look."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from client.runtime.scripted_turn import (
     FAIL,
+    FULL,
+    GOOD,
     PASS,
     SEAL,
     UNREACHABLE,
@@ -19,20 +21,20 @@ from client.runtime.scripted_turn import (
     run_turn,
     search_answer,
 )
+from client.runtime.test_drivers import scripted
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remembrancer.client import Client
+from remembrancer.client.errors import UnreachableError
+from remembrancer.client.runtime import Draft, Runtime
+from remembrancer.client.runtime.session import CallFailed, RuntimeOptions
 from remembrancer.client.runtime.turn import CHECK_THE_DRAFT, KEY_WARNING, NOTE_UNSURE
 from remembrancer.protocol.agent import SecondLook
 from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
-
-GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
-FULL = (
-    "DRAFT\nIt leaves at 9:40.\nSECOND LOOK\nThe event does say 9:40.\nFINAL\n"
-    "At 9:40 (ref: evt_1).\n" + SEAL
-)
+from remembrancer.protocol.summaries import StartPack, StartParts
 
 
 def test_turn_follows_the_protocol() -> None:
@@ -228,3 +230,86 @@ def test_user_gets_an_answer_for_any_draft(drafts: list[str], look: Any, full: b
     assert completed.steps.count("draft") <= 3
     assert all(isinstance(message, Turn) for message in completed.bodies["remember"])
     assert isinstance(completed.bodies["search"][0], MemoryQuery)
+
+
+ALLERGY = "allergic to penicillin"
+CATS = "has two cats"
+
+
+def start_pack(*facts: str) -> StartPack:
+    """Return a start pack with these facts."""
+    parts = StartParts(instructions=[], map="", facts=list(facts), summaries=[], cubes=[])
+    return StartPack(
+        prompt_text="", user_id="ada", constitution_version=1, tokens=1, left_out=0, parts=parts
+    )
+
+
+def test_first_prompt_has_the_critical_facts() -> None:
+    conversation = new_conversation()
+    conversation.start_facts = None
+
+    first = run_turn(conversation, "None.", start_pack=start_pack(ALLERGY, CATS))
+    second = run_turn(conversation, "None.")
+
+    for turn in (first, second):  # the history holds only messages and answers
+        assert f"[fact] {ALLERGY}\n[fact] {CATS}" in turn.prompts[0][-1]["content"]
+    assert first.steps[:3] == ["search", "start pack", "draft"]
+    assert "start pack" not in second.steps
+
+
+def test_failed_search_stops_the_turn_by_default() -> None:
+    conversation = new_conversation(without_memory="stop")
+
+    turn = run_turn(conversation, "None.", search=CallFailed(UnreachableError("no answer")))
+
+    assert turn.steps == ["search"]
+    assert turn.reply.answer == (
+        "Memory is not available, so I stopped before answering. Nothing was saved. Please send "
+        "your message again later."
+    )
+    assert turn.reply.failures
+    assert conversation.counts.turns_stopped == 1
+    assert RuntimeOptions(user_id="ada").without_memory == "stop"
+
+
+QUESTION = "When does the ferry leave?"
+
+
+def save_the_ferry(client: Client) -> str:
+    """Save a turn about the ferry; return its event id."""
+    turn = Turn(query=QUESTION, response="It leaves at 9:40.", user_id="ada")
+    return str(client.remember_turn(turn).event_id)
+
+
+def test_answer_that_claims_nothing_from_memory_is_not_checked(client: Client) -> None:
+    """Values that memory did not return need no ref (specification.md#look-when)."""
+    save_the_ferry(client)
+    draft, _ = scripted("Your new timer runs for 25 minutes.\n{seal}")
+    runtime = Runtime(client, draft, user_id="ada")
+
+    reply = runtime.turn("Start a timer of 25 minutes before the ferry.")
+
+    assert (reply.passed, reply.drafts, reply.notes) == (None, 1, ())
+    assert (runtime.counts.looks_not_needed, runtime.counts.calls["second look"]) == (1, 0)
+
+
+@pytest.mark.parametrize("answer", ["The ferry leaves at 9:40.", "The ferry leaves at 9:45."])
+def test_answer_that_repeats_memory_without_a_ref_is_revised(client: Client, answer: str) -> None:
+    """A repeated value needs a ref, right or wrong (specification.md#look-when)."""
+    save_the_ferry(client)
+    draft, prompts = scripted(f"{answer}\n{{seal}}", "I looked it up.\n{seal}")
+
+    reply = Runtime(client, draft, user_id="ada").turn(QUESTION)
+
+    assert reply.drafts == 2
+    assert "claim_marked" in prompts[1][-1]["content"]
+
+
+def test_results_of_tools_need_no_ref(client: Client) -> None:
+    """A draft function can name the results of its tools (specification.md#look-when)."""
+    text = f"The ferry leaves at 9:55 now, no longer at 9:40 (ref: {save_the_ferry(client)})."
+    draft = Draft(text, ("timetable: ferry 9:55",))
+
+    reply = Runtime(client, lambda _: draft, user_id="ada").turn("When does it leave today?")
+
+    assert (reply.passed, reply.drafts) == (True, 1)

@@ -7,7 +7,7 @@ import json
 import pytest
 from memory.exchange.imports import OWNER, SAMPLES, Imports, ms
 
-from remembrancer.memory.exchange.shapes import ShapeUnknown, detect
+from remembrancer.memory.exchange.shapes.table import ShapeUnknown, detect
 
 
 def test_mem0_memories_are_facts_and_replaced_ones_ended(imports: Imports) -> None:

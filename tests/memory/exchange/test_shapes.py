@@ -14,7 +14,8 @@ import pytest
 from memory.exchange.imports import OWNER, SAMPLES, Imports, archive, ms
 
 from remembrancer.memory.exchange.importer import ImportResult
-from remembrancer.memory.exchange.shapes import NAMES, detect
+from remembrancer.memory.exchange.shapes.records import LeftOutRecord
+from remembrancer.memory.exchange.shapes.table import NAMES, detect
 
 _SHAPES = {
     "chatgpt": "chatgpt",
@@ -26,6 +27,7 @@ _SHAPES = {
     "mem0": "mem0",
     "letta": "letta",
     "letta-messages": "letta",
+    "letta-server": "letta",
     "graphiti": "graphiti",
     "zep": "graphiti",
     "hindsight": "hindsight",
@@ -60,11 +62,11 @@ def test_an_archive_is_read_as_the_folder_is(imports: Imports, sample: str) -> N
     unpacked = imports.read(SAMPLES / sample)
 
     assert list(packed) == list(unpacked)
-    assert packed.survey.left_out == unpacked.survey.left_out
+    assert packed.survey.reasons == unpacked.survey.reasons
 
 
 def test_chatgpt_takes_the_current_branch(imports: Imports) -> None:
-    left_out = imports.read(SAMPLES / "chatgpt").survey.left_out
+    left_out = imports.read(SAMPLES / "chatgpt").survey.reasons
     imports.stored(SAMPLES / "chatgpt" / "conversations.json")
 
     garlic = (OWNER, "c-garlic", "Garlic in autumn")
@@ -79,7 +81,7 @@ def test_chatgpt_takes_the_current_branch(imports: Imports) -> None:
 
 
 def test_claude_code_takes_only_what_was_typed_and_answered(imports: Imports) -> None:
-    left_out = imports.read(SAMPLES / "claude-code").survey.left_out
+    left_out = imports.read(SAMPLES / "claude-code").survey.reasons
     imports.stored(SAMPLES / "claude-code")
 
     times, answer = (OWNER, "5e55-1", "Ferry times"), "Let me look.\n\nIt leaves at noon."
@@ -88,7 +90,7 @@ def test_claude_code_takes_only_what_was_typed_and_answered(imports: Imports) ->
         (*times, "And on Sundays?", "", ms("2026-11-21T09:05:00Z")),
     ]
     once = Counter(("thinking", "tool call", "tool result"))
-    assert left_out == once + Counter({"notice of the program": 2, "subagent": 2})
+    assert left_out == once + Counter({"notice of the program": 3, "subagent": 2})
 
 
 def test_codex_takes_only_what_was_typed_and_answered(imports: Imports) -> None:
@@ -108,6 +110,62 @@ def test_recorded_transcripts_are_read(imports: Imports) -> None:
     assert [row[3] for row in turns] == ["When does the ferry to Elba leave?"] * 2
     assert [row[4].splitlines()[-1] for row in turns] == ["It leaves at noon."] * 2
     assert turns[0][4].startswith("Let me look at the timetable.\n\n")
+
+
+def test_letta_lists_of_a_server_are_read_with_tags_and_oldest_first(imports: Imports) -> None:
+    """The API lists the newest message first; `sam.json` is such a list."""
+    left_out = imports.read(SAMPLES / "letta-server").survey.left_out
+    imports.stored(SAMPLES / "letta-server")
+
+    sam = (OWNER, "sam", None)
+    assert imports.turns() == [
+        (*sam, "I keep bees.", "How many hives?", ms("2026-04-01T08:01:01Z")),
+        (*sam, "Three, by the pond.", "I noted three hives.", ms("2026-04-01T08:01:40Z")),
+    ]
+    assert [row[:3] for row in imports.facts()[1:]] == [
+        (OWNER, "Smokes the hives with hay", ms("2026-04-01T09:30:00.125Z")),
+        (OWNER, "The pond froze in 2025", ms("2026-04-02T09:30:00.125Z")),
+    ]
+    assert imports.facts()[0][1] == "human: Keeps bees.\nHas three hives."
+    stored = imports.context.store.read(lambda tx: tx.all("select metadata from facts order by id"))
+    assert [json.loads(row.metadata or "null") for row in stored] == [
+        None,
+        {"tags": ["bees", "craft"]},
+        {"season": "winter"},
+    ]
+    unfit = "metadata that is no text, number, boolean or list of texts, or too much"
+    assert places(left_out) == [
+        "blocks.json, record 2: no text",
+        "blocks.json, record 3: template",
+        f"passages.json, record 2, metadata where: {unfit}",
+        "passages.json, record 3: no text",
+        "sam.json, record 2: image, audio or file",
+        "sam.json, record 4: tool result",
+        "sam.json, record 5: tool call",
+        "sam.json, record 6: thinking",
+        "sam.json, record 8: system prompt",
+    ]
+
+
+def places(left_out: list[LeftOutRecord]) -> list[str]:
+    """Return what is left out, with the names of files without their folders, sorted."""
+    return sorted(str(one).rpartition("/")[2] for one in left_out)
+
+
+def test_letta_agent_file_says_which_parts_are_left_out(imports: Imports) -> None:
+    read = imports.read(SAMPLES / "letta")
+
+    assert read.survey.facts == 1
+    assert places(read.survey.left_out) == [
+        "helper.af, agents 1, message 1: system prompt",
+        "helper.af, agents 1, message 2: notice of the program",
+        "helper.af, agents 1, message 4: thinking",
+        "helper.af, agents 1, message 4: tool call",
+        "helper.af, agents 1, message 5: tool result",
+        "helper.af, agents 1: system prompt",
+        "helper.af, blocks 2: no text",
+        "helper.af, tools 1: part of another kind",
+    ]
 
 
 def test_letta_block_too_long_for_a_fact_is_a_turn(imports: Imports) -> None:
@@ -214,7 +272,7 @@ def test_basic_memory_observations_and_relations_are_facts(imports: Imports) -> 
 
 
 def test_markdown_notes_are_turns(imports: Imports) -> None:
-    left_out = imports.read(SAMPLES / "markdown").survey.left_out
+    left_out = imports.read(SAMPLES / "markdown").survey.reasons
     imports.stored(SAMPLES / "markdown")
 
     written = (SAMPLES / "markdown" / "garden.md").stat().st_mtime

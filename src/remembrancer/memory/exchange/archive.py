@@ -21,9 +21,11 @@ from pydantic import BaseModel, ValidationError
 
 from ...protocol.message import first_fault
 from ...store.durable import flush_path, private
-from .importer import ImportRefused
-from .records import BLOBS, FORMAT, MANIFEST, MEMBERS, VERSION, Manifest, MemberEntry
-from .shapes.zips import ZIP_ERRORS, is_zip, open_zip
+from .records import BLOBS, MANIFEST, MEMBERS, VERSION, Manifest, MemberEntry
+from .shapes.documents import Source
+from .shapes.records import ImportRefused
+from .shapes.table import is_native_archive
+from .shapes.zips import ZIP_ERRORS, open_zip
 
 CHUNK_BYTES = 256 << 10
 LINE_BYTES_MAX = 64 << 20
@@ -120,25 +122,10 @@ def _link(part: Path, path: Path) -> None:
 
 
 def is_export(path: Path) -> bool:
-    """Return True if the file is an export of this service.
-
-    Raises ImportRefused for a ZIP file that is not complete.
-    """
-    if not path.is_file():  # reported by whoever reads it next; a pipe would block
-        return False
-    try:
-        if not is_zip(path):
-            return False
-    except OSError:
-        return False
-    with open_zip(path) as archive:
-        if MANIFEST not in archive.namelist():
-            return False
-        try:
-            with archive.open(MANIFEST) as member:
-                return FORMAT.encode() in member.read(MANIFEST_BYTES_MAX)
-        except (*ZIP_ERRORS, OSError) as error:
-            raise ImportRefused(f"{path}: the ZIP file is damaged: {error}") from error
+    """Return True if the file is an export of this service. Raises ImportRefused if none opens."""
+    source = Source.at(path)
+    with source.documents() as documents:
+        return source.kind == "archive" and is_native_archive(documents)
 
 
 class Archive:

@@ -65,7 +65,7 @@ class ExportCheck:
         for name in MEMBERS:
             for batch in self.source.batches(name):
                 for one in batch:
-                    self._check_record(name, one)
+                    self._check_record(one)
                 self.context.store.read(
                     partial(self._compare, name, batch), account_id=self.caller.account_id
                 )
@@ -80,59 +80,50 @@ class ExportCheck:
     def _check_links(self) -> None:
         """Check `superseded_by`, which may name a later record of the same user, but no cycle."""
         for kind, name in (("event_id", "events.jsonl"), ("fact_id", "facts.jsonl")):
+            place = partial(Numbered, self.source.archive, name, record=None)
             if (wrong := self.index.wrong_link(kind)) is not None:
                 problem = f"superseded_by: the user has no {wrong[1]} in this export"
-                raise self.source.refused(name, wrong[0], problem)
+                raise place(wrong[0]).refused(problem)
             if (cycle := self.index.cyclic_link(kind)) is not None:
                 problem = f"superseded_by: {cycle[1]} leads back to this record"
-                raise self.source.refused(name, cycle[0], problem)
+                raise place(cycle[0]).refused(problem)
 
-    def _check_record(self, name: str, one: Numbered) -> None:
+    def _check_record(self, one: Numbered) -> None:
         """Check what a record says about others in the same export."""
         record = one.record
         key = "\0".join(str(getattr(record, part)) for part in record.KEY)
         user_id = getattr(record, "user_id", None)
-        before = self.index.add(_KINDS.get(name, name), key, user_id or "", one.line)
+        before = self.index.add(_KINDS.get(one.name, one.name), key, user_id or "", one.line)
         if before is not None:
             label = key.replace("\0", " ")
-            raise self.source.refused(name, one.line, f"{label} is in line {before}, too")
-        if name not in _WITHOUT_USER:
-            self._require(name, one, "user_id", str(user_id))
+            raise one.refused(f"{label} is in line {before}, too")
+        if one.name not in _WITHOUT_USER:
+            self._require(one, "user_id", str(user_id))
         session_id = getattr(record, "session_id", None)
-        if name != "sessions.jsonl" and session_id is not None:
-            self._require(name, one, "session_id", f"{user_id}\0{session_id}")
+        if one.name != "sessions.jsonl" and session_id is not None:
+            self._require(one, "session_id", f"{user_id}\0{session_id}")
         for event_id in _events_of(record):
-            self._require(name, one, "event_id", event_id)
+            self._require(one, "event_id", event_id)
         if isinstance(record, EventRecord | FactRecord) and record.superseded_by is not None:
             self.index.add_link(record.KEY[0], key, record.superseded_by, one.line)
         if isinstance(record, FileRecord):
-            self._check_blob(name, one)
+            self._check_blob(one)
 
-    def _require(self, name: str, one: Numbered, kind: str, identifier: str) -> None:
+    def _require(self, one: Numbered, kind: str, identifier: str) -> None:
         if self.index.owner(kind, identifier) != one.record.user_id:
             label = identifier.rpartition("\0")[2]
-            raise self.source.refused(
-                name, one.line, f"{kind}: the user has no {label!r} in this export"
-            )
+            raise one.refused(f"{kind}: the user has no {label!r} in this export")
 
-    def _check_blob(self, name: str, one: Numbered) -> None:
+    def _check_blob(self, one: Numbered) -> None:
         record, archive = one.record, self.source.archive
-        bytes_max = self.context.settings.file_bytes_max
-        if record.sha256 not in archive.blobs:
-            raise self.source.refused(name, one.line, f"{BLOBS}{record.sha256} is missing")
-        if archive.blobs[record.sha256] != record.bytes:
-            raise self.source.refused(
-                name,
-                one.line,
-                f"{BLOBS}{record.sha256} has {archive.blobs[record.sha256]:,} bytes, "
-                f"not {record.bytes:,}",
-            )
-        if record.bytes > bytes_max:
-            raise self.source.refused(
-                name,
-                one.line,
-                f"{record.filename} has {record.bytes:,} bytes; the limit is {bytes_max:,}",
-            )
+        size, bytes_max = archive.blobs.get(record.sha256), self.context.settings.file_bytes_max
+        name = f"{BLOBS}{record.sha256}"
+        if size is None:
+            raise one.refused(f"{name} is missing")
+        if size != record.bytes:
+            raise one.refused(f"{name} has {size:,} bytes, not {record.bytes:,}")
+        if size > bytes_max:
+            raise one.refused(f"{record.filename} has {size:,} bytes; the limit is {bytes_max:,}")
         if record.sha256 not in self._blobs:
             self._blobs.add(record.sha256)
             for _ in archive.blob(record.sha256):
@@ -150,8 +141,7 @@ class ExportCheck:
         for one in batch:
             identifier = identifier_of(one.record)
             if identifier in others:
-                problem = f"{identifier} is another account's"
-                raise self.source.refused(name, one.line, problem)
+                raise one.refused(f"{identifier} is another account's")
 
     def _compare(self, name: str, batch: Sequence[Numbered], tx: Transaction) -> None:
         """Compare records with those of the account."""
@@ -161,10 +151,9 @@ class ExportCheck:
                 identifier = identifier_of(one.record)
                 row = rows.get(identifier)
                 if row is not None and not is_same_record(one.record, row):
-                    problem = f"{identifier} exists with different content"
-                    raise self.source.refused(name, one.line, problem)
+                    raise one.refused(f"{identifier} exists with different content")
                 if row is None and isinstance(one.record, FileRecord):
-                    self._count_file(tx, name, one)
+                    self._count_file(tx, one)
         elif name == "maps.jsonl":
             for one in batch:
                 if map_state(tx, one.record) == "different":
@@ -181,14 +170,12 @@ class ExportCheck:
             self._memory_bytes[record.user_id] += charge_bytes(len((record.text or "").encode()))
             self._memory_files[record.user_id] += record.is_current
 
-    def _count_file(self, tx: Transaction, name: str, one: Numbered) -> None:
+    def _count_file(self, tx: Transaction, one: Numbered) -> None:
         self._file_bytes += charge_quota(one.record.bytes)
         used = tx.one(FILES.usage_of).charged_bytes
         bytes_max = self.context.settings.account_bytes_max
         if used + self._file_bytes > bytes_max:
-            raise self.source.refused(
-                name,
-                one.line,
+            raise one.refused(
                 f"the files of the account would use {used + self._file_bytes:,} of "
                 f"{bytes_max:,} bytes; raise account_bytes_max, or erase files",
             )

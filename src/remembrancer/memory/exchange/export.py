@@ -170,13 +170,13 @@ class _Export:
             yield from _passing_members(self._selections(self.filters))
             return
         yield "users.jsonl", (record_of(UserRecord, space) for space in self._spaces())
-        yield "sessions.jsonl", self._of_spaces(SQL.sessions_page, SessionRecord)
-        yield "events.jsonl", self._events()
+        yield "sessions.jsonl", self._of_each(self.sessions_of)
+        yield "events.jsonl", self._of_each(self.events_of)
         yield (
             "origins.jsonl",
             self._of_spaces(SQL.origins_page, OriginRecord, first=None, rows_max=ORIGIN_ROWS_MAX),
         )
-        yield "facts.jsonl", self._facts()
+        yield "facts.jsonl", self._of_each(self.facts_of)
         yield "summaries.jsonl", self._of_spaces(SQL.summaries_page, SummaryRecord)
         yield "maps.jsonl", self._of_spaces(SQL.maps_page, MapRecord)
         yield "prompts.jsonl", self._of_account(SQL.prompts_page, PromptRecord, first="")
@@ -226,15 +226,15 @@ class _Export:
             if not self.user_ids or row.user_id in self.user_ids:
                 yield record_of(model, row)
 
-    def _events(self) -> Iterator[EventRecord]:
-        # By ranges of numbers: with a limit instead, PostgreSQL sorts the whole space for each
-        # page, because row security makes it expect few rows.
-        for space in self._spaces():
-            for _, record in self.events_of(space):
-                yield record
+    def _of_each(self, of: Callable[[Row], Iterator[tuple[int, Record]]]) -> Iterator[Record]:
+        return (record for space in self._spaces() for _, record in of(space))
 
     def events_of(self, space: Row) -> Iterator[tuple[int, EventRecord]]:
-        """Yield the row ids and the records of the turns of a space."""
+        """Yield the row ids and the records of the turns of a space.
+
+        By ranges of numbers: with a limit instead, PostgreSQL sorts the whole space for each page,
+        because row security makes it expect few rows.
+        """
         low, count = 0, FIRST_PAGE_ROWS
         while low < space.events_made:
             bounds = {"low": row_id(space.id, low), "high": row_id(space.id, low + count)}
@@ -246,11 +246,6 @@ class _Export:
                 yield row.id, _event(space.user_id, row, withdraws.get(row.id, []))
             self.advance(len(rows))
             low, count = low + count, next_page_rows(rows, count)
-
-    def _facts(self) -> Iterator[FactRecord]:
-        for space in self._spaces():
-            for _, record in self.facts_of(space):
-                yield record
 
     def facts_of(self, space: Row) -> Iterator[tuple[int, FactRecord]]:
         """Yield the row ids and the records of the facts of a space."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from ...accounts import require_write, space_user_id
 from ...accounts.usage import count_at_once
@@ -30,9 +31,8 @@ from ..intake import Intake
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
 from ..write.turns import ReadTurn, add_turn, begin_turn, new_turn, read_turn, with_spoken
-from .shapes import ImportRefused, LeftOutRecord, Shape, Source
-from .shapes.records import digest
-from .survey import Survey, imported_records, open_import, survey
+from .shapes.records import ImportRefused, digest
+from .survey import CheckedSource, Survey, check
 
 __all__ = [
     "BATCH",
@@ -88,83 +88,52 @@ class ImportedFact:
 Imported = ImportedTurn | ImportedFact
 
 
+@dataclass(frozen=True, slots=True)
 class ImportSource:
-    """A source that was checked from end to end.
+    """A source that was checked from end to end, as turns and facts to store.
 
-    Iterates over `len` turns and facts, in order, as often as needed. `survey` has the counts.
+    Iterates over `len` of them, in order, as often as needed. `survey` has the counts.
     """
 
-    def __init__(self, summary: Survey, take: Callable[[], Iterator[Imported]]) -> None:
-        self.survey, self._take = summary, take
+    context: Context
+    caller: Caller
+    checked: CheckedSource
+
+    @property
+    def survey(self) -> Survey:
+        """What was read."""
+        return self.checked.survey
 
     def __len__(self) -> int:
-        return self.survey.turns + self.survey.facts
+        return len(self.checked)
 
     def __iter__(self) -> Iterator[Imported]:
-        return self._take()
+        return _imported(self.context, self.caller, self.checked)
 
 
-def read(
-    context: Context,
-    caller: Caller,
-    path: Path,
-    *,
-    user_id: str | None = None,
-    shape: str | None = None,
-    skip_invalid: bool = False,
-    progress: Callable[[Survey, Source], None] = lambda _survey, _source: None,
-) -> ImportSource:
+def read(context: Context, caller: Caller, path: Path, **options: Any) -> ImportSource:
     """Check a whole file, archive or folder before anything is stored.
 
-    `user_id` overrides the ones in it, `shape` the recognised shape. It is read twice, now and
-    during iteration, so that it need not fit into memory. With `skip_invalid` invalid records are
-    counted in the survey instead of refused. Calls `progress` for each record.
+    `options` are those of `check`. It is read twice, now and during iteration, so that it need not
+    fit into memory.
 
     Raises ImportRefused naming the place, and PinnedToOtherUser for a pinned key with another
     user_id.
     """
-    source, chosen = open_import(path, shape)
-    space = partial(_space, caller, user_id)
-    summary = survey(
-        source,
-        chosen,
-        space=space,
-        skip_invalid=skip_invalid,
-        progress=progress,
-    )
-    return ImportSource(
-        summary,
-        partial(
-            _imported,
-            context,
-            source,
-            chosen,
-            space,
-            skip_invalid=skip_invalid,
-        ),
-    )
-
-
-def _space(caller: Caller, user_id: str | None, own: str | None) -> str:
-    return space_user_id(caller, user_id if user_id is not None else own)
+    checked = check(path, space=partial(space_user_id, caller), **options)
+    return ImportSource(context, caller, checked)
 
 
 def _imported(
-    context: Context,
-    source: Source,
-    shape: Shape,
-    space: Callable[[str | None], str],
-    *,
-    skip_invalid: bool,
+    context: Context, caller: Caller, records: Iterable[ImportTurn | ImportFact]
 ) -> Iterator[Imported]:
     now_ms = context.clock()
-    for record in imported_records(source, shape, skip_invalid=skip_invalid):
+    for record in records:
+        space = space_user_id(caller, record.user_id)
         if isinstance(record, ImportTurn):
-            yield _imported_turn(record, space(record.user_id), now_ms, context.settings)
-        elif isinstance(record, ImportFact):
-            yield _imported_fact(record, space(record.user_id), now_ms, context.settings)
-        elif not isinstance(record, LeftOutRecord) and not skip_invalid:
-            raise ImportRefused(str(record))
+            yield _imported_turn(record, space, now_ms, context.settings)
+        else:
+            yield _imported_fact(record, space, now_ms, context.settings)
 
 
 def store(
@@ -207,15 +176,9 @@ def import_records(context: Context, caller: Caller, records: RecordImport) -> R
 
     Raises KeyIsReadOnly, PinnedToOtherUser, StoreUnavailable, EmbedderUnavailable.
     """
-    now_ms, settings = context.clock(), context.settings
-    imported: list[Imported] = []
-    for turn in records.turns:
-        space = space_user_id(caller, turn.user_id)
-        imported.append(_imported_turn(turn, space, now_ms, settings))
-    for fact in records.facts:
-        space = space_user_id(caller, fact.user_id)
-        imported.append(_imported_fact(fact, space, now_ms, settings))
-    result = store(context, caller, imported)
+    result = store(
+        context, caller, list(_imported(context, caller, [*records.turns, *records.facts]))
+    )
     return RecordsImported(
         saved=True, stored=result.stored, facts=result.facts, present=result.duplicates
     )
@@ -246,24 +209,17 @@ class _Batch:
     existing: list[int]
     take: Callable[[], list[IndexEntry]]
 
-    def entries(self) -> list[IndexEntry]:
-        """Return the entries of the new records. Raises EmbedderUnavailable."""
-        return [
-            replace(entry, flags=entry.flags + record.flags)
-            if isinstance(record, ImportedTurn)
-            else entry
-            for entry, record in zip(self.take(), self.new, strict=True)
-        ]
-
 
 def _read(context: Context, batch: _Batch) -> list[ReadTurn | IndexEntry]:
-    """Return the new turns of a batch, and the entries of its facts."""
-    return [
-        read_turn(context, record.text, entry, record.source)
-        if isinstance(record, ImportedTurn)
-        else entry
-        for record, entry in zip(batch.new, batch.entries(), strict=True)
-    ]
+    """Return the new turns of a batch, and the entries of its facts. Raises EmbedderUnavailable."""
+    entries: list[ReadTurn | IndexEntry] = []
+    for record, entry in zip(batch.new, batch.take(), strict=True):
+        if isinstance(record, ImportedTurn):
+            flagged = replace(entry, flags=entry.flags + record.flags)
+            entries.append(read_turn(context, record.text, flagged, record.source))
+        else:
+            entries.append(entry)
+    return entries
 
 
 def _batches(

@@ -22,10 +22,16 @@ BATCH = 64  # records that are checked or written together
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A record and the number of its line."""
+    """A record, and where it is."""
 
+    archive: Archive
+    name: str
     line: int
     record: Any
+
+    def refused(self, problem: str) -> ImportRefused:
+        """Return the error about it."""
+        return self.archive.refused(f"{self.name}, line {self.line}: {problem}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,9 +50,12 @@ class ExportSource:
             try:
                 record = model.model_validate_json(text)
             except ValidationError as error:
-                raise self.refused(name, line, first_fault(error)) from error
-            self._check_user(name, line, getattr(record, "user_id", None))
-            yield Numbered(line, self._to_store(record))
+                raise Numbered(self.archive, name, line, None).refused(
+                    first_fault(error)
+                ) from error
+            one = Numbered(self.archive, name, line, self._to_store(record))
+            self._check_user(one, getattr(record, "user_id", None))
+            yield one
 
     def batches(self, name: str) -> Iterator[list[Numbered]]:
         """Yield the records of a member in batches."""
@@ -54,17 +63,11 @@ class ExportSource:
         while batch := list(islice(records, BATCH)):
             yield batch
 
-    def refused(self, name: str, line: int, problem: str) -> ImportRefused:
-        """Return the error about a record."""
-        return self.archive.refused(f"{name}, line {line}: {problem}")
-
-    def _check_user(self, name: str, line: int, user_id: str | None) -> None:
+    def _check_user(self, one: Numbered, user_id: str | None) -> None:
         if self.user_id is None or user_id is None:
             return
         if self._only_user not in (None, user_id):
-            raise self.refused(
-                name, line, "the export has several users; --user-id needs one of a single user"
-            )
+            raise one.refused("the export has several users; --user-id needs one of a single user")
         self._only_user = user_id
 
     def _to_store(self, record: Record) -> Record:

@@ -43,7 +43,8 @@ _QUOTED = re.compile(
 )
 # Lines of e-mail quotes, of programs, of logs and of differences between files.
 _FOREIGN_LINE = re.compile(
-    r"\n[ \t]{0,20}(?:>|[$%] |//|/\*|\*/|[{}]|[+-](?=\S)|@@|diff --|import \w"
+    r"\n[ \t]{0,20}+(?=[>$%/*{}+@\d\[difcneFTEWID-])"
+    r"(?:>|[$%] |//|/\*|\*/|[{}]|[+-](?=\S)|@@|diff --|import \w"
     r"|from [\w.]{1,60} import|def \w{1,60}\(|class \w{1,60}[(:]|npm (?:warn|err)|FAILED "
     r"|exit code|Traceback|(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|E:)\b"
     r"|\d{4}-\d\d-\d\d[T ]\d\d:|\[\d\d:\d\d)[^\n]*"
@@ -58,7 +59,7 @@ _OWN_LABEL = (
 # Lines with the name of a speaker or a field ("Bob: ...", "[Alice] ...", "Subject: ..."), and what
 # follows up to an empty line: a chat or a form.
 _LABELLED_BLOCK = re.compile(
-    r"(?<=\n)[ \t]{0,8}(?:\[[^\]\n]{1,30}\][ \t]|(?:(?:user|assistant|system|human|ai)"
+    r"(?<=\n)[ \t]{0,8}+(?=\S)(?:\[[^\]\n]{1,30}\][ \t]|(?:(?:user|assistant|system|human|ai)"
     rf"|(?!(?i:{_OWN_LABEL}))[^\W\d_a-zà-ÿа-яё][\w'’-]{{0,20}}(?: [\w'’-]{{1,20}})?)"
     r"[ \u00a0]?[:：](?!\n))(?:[^\n]|\n(?!\n))*"
 )

@@ -21,7 +21,7 @@ from ...protocol.text import rfc3339
 from ...protocol.trust import SOURCES
 from ...search import IndexEntry, index_entries
 from ...search.text.analysis import words
-from ...search.text.languages import detect
+from ...search.text.languages import QUESTION_END, detect
 from ...store import Row, Transaction
 from ..duties import is_l2_due
 from ..layers import Layer, add_layer, layer_text
@@ -55,7 +55,6 @@ _CLAUSES = (
 )
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _SPECIFIC = re.compile(r"\d+|(?<=\s)[^\W\d_a-z]\w+")
-_QUESTION = re.compile(r"[?？؟]\W*$")
 
 
 class Headline(NamedTuple):
@@ -143,7 +142,7 @@ def _select(
         sentence = candidates[number].sentence
         adds = sum(worth[word] * REPEATED_WORD_FACTOR ** covered[word] for word in content[number])
         adds *= 1 + SPECIFIC * min(len(_SPECIFIC.findall(sentence)), SPECIFIC_MAX)
-        return adds * (QUESTION_FACTOR if _QUESTION.search(sentence) else 1) / len(sentence)
+        return adds * (QUESTION_FACTOR if QUESTION_END.search(sentence) else 1) / len(sentence)
 
     waiting = [(-gain(number), number) for number in range(len(candidates))]
     heapq.heapify(waiting)

@@ -325,7 +325,7 @@ _SPACE = re.compile(r"\s")
 _WORD = re.compile(rf"[^\W_]+(?:[{_COMBINING}]+[^\W_]*)*")
 _ASCII_WORD = re.compile("[a-zA-Z0-9]+")
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’\-]{0,30}(?: [^\W\d_][\w.'’\-]{0,30}){0,2}): +(?=\S)")
-_QUESTION_END = re.compile(r"[?？؟;]\W*$")
+_QUESTION_END = re.compile(r"(?<!\W)(?=[^\w?？؟;]*+[?？؟;])\W*+$")
 
 
 @dataclass(slots=True)

@@ -88,6 +88,11 @@ _SCRIPTS = (
 )
 
 
+# A question mark is among the last signs of a text. Each run of signs is read once.
+QUESTION_END = re.compile(r"(?<!\W)(?=[^\w?？؟]*+[?？؟])\W*+$")
+SCRIPT_CHARACTERS_MAX = 100_000  # of a text that determine its script
+
+
 def detect(words: Sequence[str] | Counter[str], text: str) -> Language:
     """Return the language of a text, given its normalised words, or their counts.
 
@@ -96,7 +101,11 @@ def detect(words: Sequence[str] | Counter[str], text: str) -> Language:
     """
     script, default = "latin", FALLBACK
     if not text.isascii():
-        found = ((name, code) for name, pattern, code in _SCRIPTS if pattern.search(text))
+        found = (
+            (name, code)
+            for name, pattern, code in _SCRIPTS
+            if pattern.search(text, 0, SCRIPT_CHARACTERS_MAX)
+        )
         script, default = next(found, (script, default))
     votes: Counter[Language] = Counter()
     for word, times in (words if isinstance(words, Counter) else Counter(words)).items():

@@ -70,6 +70,7 @@ _ADDED = re.compile(
 )
 # In the output of machines every number counts something.
 _NUMBER = re.compile(r"\b(?=[a-z]*\d)[0-9a-f]{6,}\b|\d+(?:[.,:]\d+)*")
+_NO_SPACE = re.compile(r"\S+")
 _DIGIT = re.compile(r"\d|tmp\.")  # every pattern above needs one
 _WORD = re.compile(r"[^\W_]+")
 NORMALIZED_CHARACTERS_MAX = 20_000  # of a side; what follows is compared as it is
@@ -107,7 +108,9 @@ def _normal(text: str, *, is_machine: bool) -> str:
     plain = "\n".join(lines)
     if is_machine:
         plain = _NUMBER.sub("0", plain)
-    return " ".join((plain + rest.casefold()).split()).rstrip(".! ")
+    if rest:  # no other thread runs while a text is split
+        plain = " ".join(one[0].casefold() for one in _NO_SPACE.finditer(plain + rest))
+    return " ".join(plain.split()).rstrip(".! ")
 
 
 # --- Recognise what programs write into conversations: machine notices and the output of tools

@@ -6,8 +6,10 @@ Where a company publishes no schema, the comment above a reader says where its s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
@@ -15,52 +17,32 @@ from typing import Any
 from pydantic import ValidationError
 
 from ....protocol.imports import ImportTurn
-from .documents import Sample, SourceDocument, entries, numbered_messages, whole_objects
+from .documents import JSON, Sample, Shape, SourceDocument, any_item, entries, whole_objects
 from .json_stream import json_lines, raw_lines
 from .records import (
-    BRANCH,
-    MACHINE,
-    MEDIA,
-    PART_REASONS,
-    SYSTEM,
-    THINKING,
-    TOOL_CALL,
-    TOOL_RESULT,
-    DialogueMessage,
     DialoguePart,
     DialogueSession,
     Entry,
     InvalidRecord,
+    MaybeEntry,
+    Reason,
     Record,
+    TimeUnknown,
     content_texts,
+    conversation,
     describe,
     each,
+    moment,
     objects,
+    one_line,
     readable_topic,
+    spoken,
     text_of,
-    time_of,
     turns,
 )
 
-SUBAGENT = "subagent"
 _SPEAKERS = ("user", "assistant")
-MaybeEntry = Entry | InvalidRecord
-
-
-def _conversation(
-    entry: Entry, messages: Iterable[DialoguePart], session: DialogueSession, created: str
-) -> Iterator[Record]:
-    """Yield the turns of one conversation; `created` names the member with its time."""
-    started_at, invalid = time_of(entry.value.get(created), entry.place)
-    if invalid:
-        yield invalid
-    yield from turns(messages, replace(session, started_at=started_at))
-
-
-def _in_conversations(document: SourceDocument) -> Iterator[MaybeEntry]:
-    for one in whole_objects(document):
-        place = one.place.replace(", record ", ", conversation ")
-        yield replace(one, place=place) if isinstance(one, Entry) else one
+_CONVERSATIONS = r"conversations(-\d+)?\.json"
 
 
 # --- ChatGPT's data export: conversations.json, a list of conversations with a tree of messages ---
@@ -68,53 +50,47 @@ def _in_conversations(document: SourceDocument) -> Iterator[MaybeEntry]:
 # basicmachines-co/basic-memory, src/basic_memory/importers/chatgpt_importer.py.
 
 _CHATGPT_KINDS = {  # reasons to leave out contents that are no text
-    "thoughts": THINKING,
-    "reasoning_recap": THINKING,
-    "code": TOOL_CALL,
-    "execution_output": TOOL_RESULT,
-    "tether_quote": TOOL_RESULT,
-    "tether_browsing_display": TOOL_RESULT,
-    "user_editable_context": SYSTEM,
-    "model_editable_context": SYSTEM,
+    "thoughts": Reason.THINKING,
+    "reasoning_recap": Reason.THINKING,
+    "code": Reason.TOOL_CALL,
+    "execution_output": Reason.TOOL_RESULT,
+    "tether_quote": Reason.TOOL_RESULT,
+    "tether_browsing_display": Reason.TOOL_RESULT,
+    "user_editable_context": Reason.SYSTEM,
+    "model_editable_context": Reason.SYSTEM,
 }
 
 
-def is_chatgpt(sample: Sample) -> bool:
-    """Return True if an object has a `mapping` of nodes."""
-    return any(isinstance(item.get("mapping"), dict) for item in sample.items)
+def is_chatgpt(item: dict[str, Any]) -> bool:
+    """Return True for an object with a `mapping` of nodes."""
+    return isinstance(item.get("mapping"), dict)
 
 
 def read_chatgpt(document: SourceDocument) -> Iterator[Record]:
     """Yield the turns of the current branch of every conversation."""
 
     def read(entry: Entry) -> Iterator[Record]:
-        if not isinstance(entry.value.get("mapping"), dict):
+        nodes = entry.value.get("mapping")
+        if not isinstance(nodes, dict):
             yield entry.invalid("it has no `mapping` of messages")
             return
+        messages = {
+            key: node["message"] | {"id": key} if isinstance(node["message"], dict) else 0
+            for key, node in nodes.items()
+            if isinstance(node, dict) and node.get("message") is not None
+        }
+        branch = _chatgpt_branch(nodes, entry.value.get("current_node"))
+        current = [messages[key] for key in branch if key in messages]
         key = text_of(entry.value, "conversation_id", "id") or entry.place
         topic = readable_topic(entry.value.get("title"))
         session = DialogueSession(shape="chatgpt", key=key, topic=topic)
-        yield from _conversation(entry, _chatgpt_messages(entry), session, "create_time")
+        whole = replace(entry, value=entry.value | {"messages": current})
+        yield from conversation(whole, "messages", _chatgpt_message, session, "create_time")
+        for key, message in messages.items():
+            if key not in branch and isinstance(message, dict) and _role(message) in _SPEAKERS:
+                yield entry.inside(f"node {one_line(key, 60)}").left_out(Reason.BRANCH)
 
-    yield from each(_in_conversations(document), read)
-
-
-def _chatgpt_messages(conversation: Entry) -> Iterator[DialoguePart]:
-    nodes: dict[str, Any] = conversation.value["mapping"]
-    messages = {
-        key: node.get("message") if isinstance(node, dict) else None for key, node in nodes.items()
-    }
-    branch = _chatgpt_branch(nodes, conversation.value.get("current_node"))
-    for number, key in enumerate(branch, 1):
-        message = messages[key]
-        place = f"{conversation.place}, message {number}"
-        if isinstance(message, dict):
-            yield from _chatgpt_message(Entry(place=place, value=message, key=key))
-        elif message is not None:
-            yield InvalidRecord(place=place, detail="`message` is not an object")
-    for key, message in messages.items():
-        if key not in branch and isinstance(message, dict) and _role(message) in _SPEAKERS:
-            yield conversation.left_out(BRANCH)
+    yield from each(whole_objects(document), read)
 
 
 def _chatgpt_branch(nodes: dict[str, Any], current: object) -> dict[str, None]:
@@ -151,27 +127,24 @@ def _chatgpt_message(message: Entry) -> Iterator[DialoguePart]:
     if reason:
         yield message.left_out(reason)
         return
-    yield from (message.left_out(MEDIA) for _ in range(media))
-    if text.strip() or not media:
-        at = message.value.get("create_time")
-        yield DialogueMessage(
-            place=message.place, role=role, text=text, id=message.key or "", at=at
-        )
+    left_out = [message.left_out(Reason.MEDIA)] * media
+    at = message.value.get("create_time")
+    yield from spoken(message, role, text, left_out, key=message.value["id"], at=at)
 
 
 def _chatgpt_reason(message: dict[str, Any], role: str, kind: str) -> str | None:
     """Return why a message is left out, or None."""
     metadata = message.get("metadata")
     if role == "system":
-        return SYSTEM
+        return Reason.SYSTEM
     if role not in _SPEAKERS:
-        return TOOL_RESULT
+        return Reason.TOOL_RESULT
     if isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation"):
-        return MACHINE
+        return Reason.MACHINE
     if kind in _CHATGPT_KINDS:
         return _CHATGPT_KINDS[kind]
     is_call = role == "assistant" and text_of(message, "recipient") not in ("", "all")
-    return TOOL_CALL if is_call else None
+    return Reason.TOOL_CALL if is_call else None
 
 
 def _chatgpt_text(content: dict[str, Any]) -> tuple[str, int]:
@@ -188,6 +161,15 @@ def _chatgpt_text(content: dict[str, Any]) -> tuple[str, int]:
     return "\n".join(filter(None, texts)), len(parts) - len(texts)
 
 
+CHATGPT = Shape(
+    "chatgpt",
+    "ChatGPT: data export (conversations.json, alone or in its .zip)",
+    _CONVERSATIONS,
+    any_item(is_chatgpt),
+    read_chatgpt,
+)
+
+
 # --- Claude's data export: conversations.json, a list of conversations with `chat_messages` -------
 # basicmachines-co/basic-memory, src/basic_memory/importers/claude_conversations_importer.py, and
 # Sinity/polylogue, docs/providers/claude-ai.md.
@@ -195,42 +177,22 @@ def _chatgpt_text(content: dict[str, Any]) -> tuple[str, int]:
 _CLAUDE_ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
-def is_claude(sample: Sample) -> bool:
-    """Return True if an object has a list `chat_messages`."""
-    return any(isinstance(item.get("chat_messages"), list) for item in sample.items)
+def is_claude(item: dict[str, Any]) -> bool:
+    """Return True for an object with a list `chat_messages`."""
+    return isinstance(item.get("chat_messages"), list)
 
 
 def read_claude(document: SourceDocument) -> Iterator[Record]:
     """Yield the turns of every conversation; of branches, the one with the last message."""
 
     def read(entry: Entry) -> Iterator[Record]:
-        if not isinstance(entry.value.get("chat_messages"), list):
-            yield entry.invalid("it has no list `chat_messages`")
-            return
-        topic = readable_topic(entry.value.get("name"))
-        session = DialogueSession(
-            shape="claude", key=text_of(entry.value, "uuid") or entry.place, topic=topic
-        )
-        yield from _conversation(entry, _claude_messages(entry), session, "created_at")
+        key, topic = text_of(entry.value, "uuid"), readable_topic(entry.value.get("name"))
+        session = DialogueSession(shape="claude", key=key or entry.place, topic=topic)
+        leaf = text_of(entry.value, "current_leaf_message_uuid")
+        branch = _claude_branch(objects(entry.value.get("chat_messages")), leaf)
+        yield from conversation(entry, "chat_messages", partial(_claude_message, branch), session)
 
-    yield from each(_in_conversations(document), read)
-
-
-def _claude_messages(conversation: Entry) -> Iterator[DialoguePart]:
-    listed = conversation.value["chat_messages"]
-    messages = objects(listed)
-    branch = _claude_branch(messages, text_of(conversation.value, "current_leaf_message_uuid"))
-    for number, value in enumerate(messages, 1):
-        message = Entry(place=f"{conversation.place}, message {number}", value=value)
-        role = _CLAUDE_ROLES.get(text_of(value, "sender"))
-        if branch and text_of(value, "uuid") not in branch:
-            yield message.left_out(BRANCH)
-        elif role is None:
-            yield message.left_out(SYSTEM)
-        else:
-            yield from _claude_message(message, role)
-    for _ in range(len(listed) - len(messages)):
-        yield conversation.invalid("a message is not an object")
+    yield from each(whole_objects(document), read)
 
 
 def _claude_branch(messages: list[dict[str, Any]], leaf: str) -> set[str]:
@@ -248,18 +210,28 @@ def _claude_branch(messages: list[dict[str, Any]], leaf: str) -> set[str]:
     return branch if is_whole and all(parents.values()) else set()
 
 
-def _claude_message(message: Entry, role: str) -> Iterator[DialoguePart]:
+def _claude_message(branch: set[str], message: Entry) -> Iterator[DialoguePart]:
     value, content = message.value, message.value.get("content")
+    key, role = text_of(value, "uuid"), _CLAUDE_ROLES.get(text_of(value, "sender"))
+    if role is None or (branch and key not in branch):
+        yield message.left_out(Reason.SYSTEM if role is None else Reason.BRANCH)
+        return
     if isinstance(content, list) and content:
-        text, left_out = content_texts(content, message.place, PART_REASONS)
-        yield from left_out
+        text, left_out = content_texts(message, content)
     else:
         text, left_out = text_of(value, "text"), []
     files = len(objects(value.get("attachments"))) + len(objects(value.get("files")))
-    yield from (message.left_out(MEDIA) for _ in range(files))
-    if text.strip() or not (files or left_out):
-        key, at = text_of(value, "uuid"), value.get("created_at")
-        yield DialogueMessage(place=message.place, role=role, text=text, id=key, at=at)
+    left_out += [message.left_out(Reason.MEDIA)] * files
+    yield from spoken(message, role, text, left_out, key=key, at=value.get("created_at"))
+
+
+CLAUDE = Shape(
+    "claude",
+    "Claude: data export (conversations.json, alone or in its .zip)",
+    _CONVERSATIONS,
+    any_item(is_claude),
+    read_claude,
+)
 
 
 # --- Transcripts of Claude Code: ~/.claude/projects/*/*.jsonl, one file per session ---------------
@@ -282,14 +254,10 @@ _CLAUDE_CODE_NOT_TYPED = (  # beginnings of user messages that the program wrote
 _FLAGS = ("isMeta", "isCompactSummary", "isApiErrorMessage", "isVisibleInTranscriptOnly")
 
 
-def is_claude_code(sample: Sample) -> bool:
-    """Return True if a line is a message of a user or an assistant with its role in `message`."""
-    return any(
-        item.get("type") in _SPEAKERS
-        and isinstance(item.get("message"), dict)
-        and ("isSidechain" in item or "sessionId" in item)
-        for item in sample.items
-    )
+def is_claude_code(item: dict[str, Any]) -> bool:
+    """Return True for a line that is a message of a user or an assistant."""
+    is_message = item.get("type") in _SPEAKERS and isinstance(item.get("message"), dict)
+    return is_message and ("isSidechain" in item or "sessionId" in item)
 
 
 def read_claude_code(document: SourceDocument) -> Iterator[Record]:
@@ -309,53 +277,61 @@ def read_claude_code(document: SourceDocument) -> Iterator[Record]:
                 break
             if kind == "summary":
                 topic = readable_topic(line.value.get("summary")) or topic
-            elif kind in ("system", "attachment"):
-                yield line.left_out(MACHINE)
+            else:
+                yield line.left_out(Reason.MACHINE)
         while pending:
             key = text_of(pending[0].value, "sessionId") or stem
             first, pending = pending, []
+            own = _claude_code_session(chain(first, lines), key, stem, pending)
             yield from turns(
-                _claude_code_messages(chain(first, lines), key, stem, pending),
+                each(own, _claude_code_message),
                 DialogueSession(shape="claude-code", key=key, topic=topic, has_unique_ids=True),
             )
 
 
-def _claude_code_messages(
+def _claude_code_session(
     lines: Iterator[MaybeEntry], session: str, stem: str, pending: list[Entry]
-) -> Iterator[DialoguePart]:
-    """Yield the messages of one session; put the first line of another one into `pending`."""
+) -> Iterator[MaybeEntry]:
+    """Yield the lines of one session; put the first message of another one into `pending`."""
     for line in lines:
-        if isinstance(line, InvalidRecord):
-            yield line
-        elif line.value.get("type") not in _SPEAKERS:
-            if line.value.get("type") in ("system", "attachment"):
-                yield line.left_out(MACHINE)
-        elif (text_of(line.value, "sessionId") or stem) != session:
+        if (
+            isinstance(line, Entry)
+            and line.value.get("type") in _SPEAKERS
+            and (text_of(line.value, "sessionId") or stem) != session
+        ):
             pending.append(line)
             return
-        else:
-            yield from _claude_code_message(line)
+        yield line
 
 
 def _claude_code_message(line: Entry) -> Iterator[DialoguePart]:
     entry, message = line.value, line.value.get("message")
     if entry.get("isSidechain"):
-        yield line.left_out(SUBAGENT)
+        yield line.left_out(Reason.SUBAGENT)
         return
-    if any(entry.get(flag) for flag in _FLAGS):
-        yield line.left_out(MACHINE)
+    if entry.get("type") not in _SPEAKERS or any(entry.get(flag) for flag in _FLAGS):
+        yield line.left_out(Reason.MACHINE)
         return
     if not isinstance(message, dict) or not isinstance(message.get("content"), str | list):
         yield line.invalid("`message` has no content")
         return
-    raw, left_out = content_texts(message["content"], line.place, PART_REASONS)
-    yield from left_out
+    raw, left_out = content_texts(line, message["content"])
     text, role = _INSERTED.sub("", raw).strip(), str(entry["type"])
     if (raw and not text) or (role == "user" and text.startswith(_CLAUDE_CODE_NOT_TYPED)):
-        yield line.left_out(MACHINE)
-    elif text or not left_out:
-        key, at = text_of(entry, "uuid"), entry.get("timestamp")
-        yield DialogueMessage(place=line.place, role=role, text=text, id=key, at=at)
+        yield from left_out
+        yield line.left_out(Reason.MACHINE)
+        return
+    key, at = text_of(entry, "uuid"), entry.get("timestamp")
+    yield from spoken(line, role, text, left_out, key=key, at=at)
+
+
+CLAUDE_CODE = Shape(
+    "claude-code",
+    "Claude Code: transcripts (~/.claude/projects)",
+    r"\.jsonl",
+    any_item(is_claude_code),
+    read_claude_code,
+)
 
 
 # --- Rollouts of Codex: ~/.codex/sessions/**/rollout-*.jsonl, one file per session ----------------
@@ -374,38 +350,34 @@ _CODEX_NOT_TYPED = (  # beginnings of user messages that the program wrote
     "<subagent_notification>",
     "# AGENTS.md instructions",
 )
-_CODEX_ITEMS = {"reasoning": THINKING, "compaction": MACHINE, "ghost_snapshot": MACHINE}
+_CODEX_ITEMS = {
+    "": Reason.MACHINE,
+    "reasoning": Reason.THINKING,
+    "compaction": Reason.MACHINE,
+    "ghost_snapshot": Reason.MACHINE,
+}
 
 
-def is_codex(sample: Sample) -> bool:
-    """Return True for lines with `type` and `payload`, or for a first line of an older rollout."""
-    first = sample.items[0] if sample.items else {}
-    return {"id", "timestamp", "instructions"} <= first.keys() or any(
-        item.get("type") in _CODEX_TYPES and isinstance(item.get("payload"), dict)
-        for item in sample.items
-    )
+def is_codex(item: dict[str, Any]) -> bool:
+    """Return True for a line with `type` and `payload`, or the first line of an older rollout."""
+    is_typed = item.get("type") in _CODEX_TYPES and isinstance(item.get("payload"), dict)
+    return is_typed or {"id", "timestamp", "instructions"} <= item.keys()
 
 
 def read_codex(document: SourceDocument) -> Iterator[Record]:
     """Yield the turns of a rollout. Its session is the id in its first line, or the file's name."""
     with document.opened() as stream:
         lines = json_lines(stream, document.place)
-        key = PurePosixPath(document.base).stem
-        started_at = None
-        first: list[MaybeEntry] = []
-        for line in lines:
-            first.append(line)
-            if isinstance(line, Entry):
-                meta = line.value.get("payload", line.value)
-                if isinstance(meta, dict) and _codex_type(line.value) == "session_meta":
-                    key = text_of(meta, "id") or key
-                    started_at, invalid = time_of(line.value.get("timestamp"), line.place)
-                    first += [] if invalid is None else [invalid]
-                break
-        yield from turns(
-            _codex_messages(chain(first, lines)),
-            DialogueSession(shape="codex", key=key, started_at=started_at),
-        )
+        session = DialogueSession(shape="codex", key=PurePosixPath(document.base).stem)
+        first = next(lines, None)
+        if isinstance(first, Entry) and _codex_type(first.value) == "session_meta":
+            meta = first.value.get("payload", first.value)
+            session = replace(session, key=text_of(meta, "id") or session.key)
+            with suppress(TimeUnknown):  # the lines have times of their own
+                session = replace(session, started_at=moment(first.value.get("timestamp")))
+        elif first:
+            lines = chain([first], lines)
+        yield from turns(each(lines, _codex_line), session)
 
 
 def _codex_type(entry: dict[str, Any]) -> str:
@@ -415,38 +387,37 @@ def _codex_type(entry: dict[str, Any]) -> str:
     return "session_meta" if "instructions" in entry and "type" not in entry else "response_item"
 
 
-def _codex_messages(lines: Iterator[MaybeEntry]) -> Iterator[DialoguePart]:
-    for line in lines:
-        if isinstance(line, InvalidRecord):
-            yield line
-            continue
-        item, kind = line.value.get("payload", line.value), _codex_type(line.value)
-        if not isinstance(item, dict):
-            yield line.invalid("`payload` is not an object")
-        elif kind == "compacted":
-            yield line.left_out(MACHINE)
-        elif kind == "response_item":
-            yield from _codex_item(line, item)
+def _codex_line(line: Entry) -> Iterator[DialoguePart]:
+    item = line.value.get("payload", line.value)
+    if not isinstance(item, dict):
+        yield line.invalid("`payload` is not an object")
+    elif _codex_type(line.value) == "response_item":
+        yield from _codex_item(line, item)
+    else:
+        yield line.left_out(Reason.MACHINE)
 
 
 def _codex_item(line: Entry, item: dict[str, Any]) -> Iterator[DialoguePart]:
     kind, role = text_of(item, "type"), text_of(item, "role")
     if kind != "message":
-        if kind:
-            reason = TOOL_RESULT if kind.endswith("_output") else TOOL_CALL
-            yield line.left_out(_CODEX_ITEMS.get(kind, reason))
+        reason = Reason.TOOL_RESULT if kind.endswith("_output") else Reason.TOOL_CALL
+        yield line.left_out(_CODEX_ITEMS.get(kind, reason))
         return
     if role not in _SPEAKERS:
-        yield line.left_out(SYSTEM)
+        yield line.left_out(Reason.SYSTEM)
         return
-    text, left_out = content_texts(item.get("content"), line.place, PART_REASONS)
-    yield from left_out
+    text, left_out = content_texts(line, item.get("content"))
     if role == "user" and text.lstrip().startswith(_CODEX_NOT_TYPED):
-        yield line.left_out(MACHINE)
-    elif text.strip() or not left_out:
-        number = line.place.rpartition(" ")[2]  # the identity: a rollout is only ever appended to
-        at = line.value.get("timestamp")
-        yield DialogueMessage(place=line.place, role=role, text=text, id=number, at=at)
+        yield from left_out
+        yield line.left_out(Reason.MACHINE)
+        return
+    number = line.place.rpartition(" ")[2]  # the identity: a rollout is only ever appended to
+    yield from spoken(line, role, text, left_out, key=number, at=line.value.get("timestamp"))
+
+
+CODEX = Shape(
+    "codex", "Codex: rollouts (~/.codex/sessions)", r"\.jsonl", any_item(is_codex), read_codex
+)
 
 
 # --- Message lists as the APIs of OpenAI take them, and JSON lines of them for fine-tuning --------
@@ -454,25 +425,22 @@ def _codex_item(line: Entry, item: dict[str, Any]) -> Iterator[DialoguePart]:
 # src/openai/types/responses/response_input_item_param.py.
 
 _OPENAI_ITEMS = {  # items of the Responses API beside messages
-    "reasoning": THINKING,
-    "function_call": TOOL_CALL,
-    "function_call_output": TOOL_RESULT,
+    "reasoning": Reason.THINKING,
+    "function_call": Reason.TOOL_CALL,
+    "function_call_output": Reason.TOOL_RESULT,
 }
 _OPENAI_OTHERS = {
-    "system": SYSTEM,
-    "developer": SYSTEM,
-    "tool": TOOL_RESULT,
-    "function": TOOL_RESULT,
+    "system": Reason.SYSTEM,
+    "developer": Reason.SYSTEM,
+    "tool": Reason.TOOL_RESULT,
+    "function": Reason.TOOL_RESULT,
 }
 _OPENAI_ROLES = (*_SPEAKERS, *_OPENAI_OTHERS)
 
 
-def is_openai(sample: Sample) -> bool:
-    """Return True for objects with role and content, or with `messages` of them."""
-    return any(
-        _is_message(item) or any(map(_is_message, objects(item.get("messages"))))
-        for item in sample.items
-    )
+def is_openai(item: dict[str, Any]) -> bool:
+    """Return True for an object with role and content, or with `messages` of them."""
+    return _is_message(item) or any(map(_is_message, objects(item.get("messages"))))
 
 
 def _is_message(item: dict[str, Any]) -> bool:
@@ -488,38 +456,28 @@ def read_openai(document: SourceDocument) -> Iterator[Record]:
     for first in rest:
         if isinstance(first, InvalidRecord):
             yield first
-            continue
-        every = chain([first], rest)
-        if first.key is None and isinstance(first.value.get("messages"), list):
-            yield from _openai_sessions(every, name)
+        elif first.key is None and isinstance(first.value.get("messages"), list):
+            named = (
+                replace(one, key=f"{name}-{number}") if isinstance(one, Entry) else one
+                for number, one in enumerate(chain([first], rest), 1)
+            )
+            yield from each(named, _openai_session)
         else:
-            session = DialogueSession(shape="openai-messages", key=name)
-            yield from turns(_openai_messages(every), session)
+            messages = each(chain([first], rest), _openai)
+            yield from turns(messages, DialogueSession(shape="openai-messages", key=name))
 
 
-def _openai_sessions(every: Iterable[MaybeEntry], name: str) -> Iterator[Record]:
-    for number, entry in enumerate(every, 1):
-        if isinstance(entry, InvalidRecord):
-            yield entry
-        elif isinstance(entry.value.get("messages"), list):
-            messages = numbered_messages(entry.value["messages"], entry.place)
-            session = DialogueSession(shape="openai-messages", key=f"{name}-{number}")
-            yield from turns(_openai_messages(messages), session)
-        else:
-            yield entry.invalid("expected an object with `messages`")
+def _openai_session(entry: Entry) -> Iterator[Record]:
+    session = DialogueSession(shape="openai-messages", key=entry.key or "")
+    yield from conversation(entry, "messages", _openai, session)
 
 
-def _openai_messages(every: Iterable[MaybeEntry]) -> Iterator[DialoguePart]:
-    for entry in every:
-        if isinstance(entry, InvalidRecord):
-            yield entry
-        elif entry.key in (None, "messages"):
-            yield from _openai_message(entry)
-
-
-def _openai_message(entry: Entry) -> Iterator[DialoguePart]:
-    message, place = entry.value, entry.place
-    role, kind, content = message.get("role"), message.get("type"), message.get("content")
+def _openai(entry: Entry) -> Iterator[DialoguePart]:
+    message, role, kind = entry.value, entry.value.get("role"), entry.value.get("type")
+    content = message.get("content")
+    if entry.key not in (None, "messages"):
+        yield from entry.other()
+        return
     if isinstance(kind, str) and kind in _OPENAI_ITEMS:
         yield entry.left_out(_OPENAI_ITEMS[kind])
         return
@@ -529,19 +487,27 @@ def _openai_message(entry: Entry) -> Iterator[DialoguePart]:
     if role in _OPENAI_OTHERS:
         yield entry.left_out(_OPENAI_OTHERS[role])
         return
-    calls = len(objects(message.get("tool_calls"))) + ("function_call" in message)
-    yield from (entry.left_out(TOOL_CALL) for _ in range(calls))
-    text, left_out = content_texts(content, place, PART_REASONS)
+    if content is not None and not isinstance(content, str | list):
+        yield entry.invalid("`content` is neither a string nor a list")
+        return
+    text, left_out = content_texts(entry, content)
     if not text and isinstance(content, list):
         text = "\n".join(text_of(part, "refusal") for part in objects(content)).strip()
         left_out = [] if text else left_out
-    yield from left_out
-    if content is not None and not isinstance(content, str | list):
-        yield entry.invalid("`content` is neither a string nor a list")
-    elif text.strip() or not (calls or left_out):
-        key = text_of(message, "id") or place.rpartition(" ")[2]  # its number within the session
-        at = message.get("created_at", message.get("timestamp"))
-        yield DialogueMessage(place=place, role=str(role), text=text, id=key, at=at)
+    calls = len(objects(message.get("tool_calls"))) + ("function_call" in message)
+    left_out += [entry.left_out(Reason.TOOL_CALL)] * calls
+    key = text_of(message, "id") or entry.place.rpartition(" ")[2]  # its number in the session
+    at = message.get("created_at", message.get("timestamp"))
+    yield from spoken(entry, str(role), text, left_out, key=key, at=at)
+
+
+OPENAI = Shape(
+    "openai-messages",
+    "OpenAI: lists of messages, or JSON lines of them",
+    JSON,
+    any_item(is_openai),
+    read_openai,
+)
 
 
 # --- Our own JSON lines of events ----------------------------------------------------------------
@@ -562,4 +528,9 @@ def read_events(document: SourceDocument) -> Iterator[Record]:
             try:
                 yield ImportTurn.model_validate_json(raw)
             except ValidationError as error:
-                yield InvalidRecord(place=place, detail=describe(error))
+                yield InvalidRecord(place=place, reason=describe(error))
+
+
+EVENTS = Shape(
+    "events", "Remembrancer: events as JSON lines", r"\.(jsonl|ndjson)", is_events, read_events
+)

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,8 +23,17 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ....protocol import limits
-from .json_stream import ELEMENT_CHARACTERS_MAX, elements, json_lines, object_at, parse, raw_lines
-from .records import Entry, ImportRefused, InvalidRecord, LeftOutRecord, one_line
+from .json_stream import elements, json_lines, parse, raw_lines, whole_value
+from .records import (
+    Entry,
+    ImportRefused,
+    LeftOutRecord,
+    MaybeEntry,
+    Reason,
+    Record,
+    object_at,
+    one_line,
+)
 from .zips import ZIP_ERRORS, is_zip, open_zip
 
 FILES_MAX = 500_000  # files of a folder
@@ -33,6 +42,7 @@ SAMPLE_LINES = 50
 SAMPLE_ELEMENTS = 3  # of a list
 SAMPLE_ENTRIES = 200  # of an object
 SQLITE_HEADER = b"SQLite format 3\x00"
+JSON = r"\.(json|jsonl|ndjson)"  # `files` of a shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +58,11 @@ class Sample:
     items: tuple[dict[str, Any], ...] = ()
     text: str = ""
     complaint: str = ""
+
+
+def any_item(matches: Callable[[dict[str, Any]], bool]) -> Callable[[Sample], bool]:
+    """Return a function that returns True if one of the first objects matches."""
+    return lambda sample: any(map(matches, sample.items))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +97,17 @@ class SourceDocument:
         if head.startswith(SQLITE_HEADER):
             return Sample(layout="sqlite")
         return _sample(head, is_whole=len(head) < SAMPLE_BYTES, reopen=self)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Data of a product: name, title for people, and names of files in a folder or archive."""
+
+    name: str
+    title: str
+    files: str  # a regular expression of the end of the name without folders
+    matches: Callable[[Sample], bool]
+    read: Callable[[SourceDocument], Iterator[Record]]
 
 
 @dataclass(slots=True)
@@ -153,9 +179,7 @@ class Source:
         for folder, folders, names in os.walk(self.path, onerror=self._refuse):
             for name in sorted(folders):
                 if (Path(folder) / name).is_symlink():
-                    self.ignored.append(
-                        LeftOutRecord(place=f"{folder}/{name}", reason="symbolic link")
-                    )
+                    self.ignored.append(LeftOutRecord(place=f"{folder}/{name}", reason=Reason.LINK))
             folders[:] = [name for name in sorted(folders) if not name.startswith(".")]
             for name in sorted(names):
                 path = Path(folder) / name
@@ -167,7 +191,7 @@ class Source:
                 except OSError as error:
                     raise ImportRefused(f"{path}: {_describe(error)}") from error
                 if stat.S_ISLNK(mode):
-                    self.ignored.append(LeftOutRecord(place=str(path), reason="symbolic link"))
+                    self.ignored.append(LeftOutRecord(place=str(path), reason=Reason.LINK))
                 elif stat.S_ISREG(mode) and not name.startswith("."):
                     relative = path.relative_to(self.path).as_posix()
                     yield self._file(path, relative, _printable(str(path)))
@@ -299,7 +323,7 @@ def _line_objects(head: bytes, *, is_whole: bool) -> tuple[tuple[dict[str, Any],
 # --- The records of a JSON document ------------------------------------------------------------
 
 
-def entries(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
+def entries(document: SourceDocument) -> Iterator[MaybeEntry]:
     """Yield objects: lines, elements of the list, or elements of the lists in the top object.
 
     A member of the top object that is no list is yielded once, as its key with the object
@@ -319,7 +343,7 @@ def entries(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
                 yield object_at(where, value, key)
 
 
-def whole_objects(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
+def whole_objects(document: SourceDocument) -> Iterator[MaybeEntry]:
     """Yield objects: lines, elements of the list, or the top object as a whole.
 
     Raises ImportRefused for JSON that cannot be read on, or for a top object that is too large.
@@ -328,23 +352,4 @@ def whole_objects(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
         yield from entries(document)
         return
     with document.opened() as stream:
-        raw = stream.read(ELEMENT_CHARACTERS_MAX + 1)
-    if len(raw) > ELEMENT_CHARACTERS_MAX:
-        raise ImportRefused(
-            f"{document.place}: one object of more than {ELEMENT_CHARACTERS_MAX:,} bytes"
-        )
-    try:
-        value = parse(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ImportRefused(f"{document.place}: not UTF-8 (at byte {error.start + 1:,})") from error
-    except ValueError as error:
-        raise ImportRefused(f"{document.place}: {error}") from error
-    if not isinstance(value, dict):
-        raise ImportRefused(f"{document.place}: expected an object")
-    yield Entry(place=document.place, value=value)
-
-
-def numbered_messages(messages: Iterable[object], place: str) -> Iterator[Entry | InvalidRecord]:
-    """Yield the messages of a conversation at a place; an invalid record for one that is none."""
-    for number, message in enumerate(messages, 1):
-        yield object_at(f"{place}, message {number}", message)
+        yield object_at(document.place, whole_value(stream, document.place))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from .records import Entry, ImportRefused, InvalidRecord
+from .records import ImportRefused, InvalidRecord, MaybeEntry, object_at
 
 CHUNK = 1 << 16  # bytes of the first read; later reads double while an element is incomplete
 ELEMENT_CHARACTERS_MAX = 128 << 20  # characters of one element of a list or object
@@ -71,6 +71,11 @@ class JsonText:
             raise self._refused(f"Expecting {' or '.join(map(repr, characters))}", self._at)
         self._at += 1
         return character
+
+    def end(self) -> None:
+        """Raise ImportRefused unless the text ends here."""
+        if self.next():
+            self.take("the end of the file")
 
     def value(self) -> Any:
         """Take the next value. Raises ImportRefused."""
@@ -135,8 +140,15 @@ def elements(stream: BinaryIO, place: str) -> Iterator[tuple[str | None, int | N
         yield from _members(text)
     else:
         yield None, None, text.value()
-    if text.next():
-        text.take("the end of the file")
+    text.end()
+
+
+def whole_value(stream: BinaryIO, place: str) -> Any:
+    """Return the value of a JSON text. Raises ImportRefused for invalid JSON, or one too large."""
+    text = JsonText(stream, place)
+    value = text.value()
+    text.end()
+    return value
 
 
 def _listed(text: JsonText) -> Iterator[tuple[int, Any]]:
@@ -194,22 +206,15 @@ def raw_lines(stream: BinaryIO, place: str) -> Iterator[tuple[int, bytes]]:
             )
 
 
-def json_lines(stream: BinaryIO, place: str) -> Iterator[Entry | InvalidRecord]:
+def json_lines(stream: BinaryIO, place: str) -> Iterator[MaybeEntry]:
     """Yield the object of every line; an invalid record for a line without one."""
     for number, raw in raw_lines(stream, place):
         where = f"{place}, line {number}"
         try:
             value = parse(raw.decode())
         except UnicodeDecodeError as error:
-            yield InvalidRecord(place=where, detail=f"not UTF-8 (at byte {error.start + 1:,})")
+            yield InvalidRecord(place=where, reason=f"not UTF-8 (at byte {error.start + 1:,})")
         except ValueError as error:
-            yield InvalidRecord(place=where, detail=str(error))
+            yield InvalidRecord(place=where, reason=str(error))
         else:
             yield object_at(where, value)
-
-
-def object_at(place: str, value: object, key: str | None = None) -> Entry | InvalidRecord:
-    """Return the entry of an object, or the invalid record of anything else."""
-    if isinstance(value, dict):
-        return Entry(place=place, value=value, key=key)
-    return InvalidRecord(place=place, detail="expected an object")

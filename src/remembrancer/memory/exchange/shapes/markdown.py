@@ -8,24 +8,26 @@ src/basic_memory/markdown/schemas.py, entity_parser.py and plugins.py: front mat
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 
-from .documents import Sample, SourceDocument
+from .documents import Sample, Shape, SourceDocument
 from .records import (
+    ImportRefused,
     InvalidRecord,
     LeftOutRecord,
+    Reason,
     Record,
     digest,
-    readable_id,
+    moment,
     readable_topic,
     statement,
-    time_of,
     turn_record,
 )
 
+_FILES = r"\.(md|markdown)"
 NOTE_BYTES_MAX = 16 << 20  # of one file
 PART_CHARACTERS = 8_000  # a longer note is split at its headings
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.{0,65536}?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -43,11 +45,14 @@ _RELATION = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A Markdown file: the simple fields of its front matter, and the text below it."""
+    """A Markdown file: the text below its front matter, and the line of the file it begins at."""
 
-    fields: dict[str, str]
-    body: str
+    name: str
+    place: str
     title: str
+    at: datetime | None
+    body: str
+    line: int
 
 
 def matches_basic_memory(sample: Sample) -> bool:
@@ -58,41 +63,47 @@ def matches_basic_memory(sample: Sample) -> bool:
 
 def read_notes(document: SourceDocument) -> Iterator[Record]:
     """Yield a Markdown file as one turn, a long one as one turn per section."""
-    note = _note(document)
-    if isinstance(note, Note):
-        yield from _turns(note, document, "markdown", note.body)
-    else:
-        yield note
+    return _read(document, lambda note: _turns(note, "markdown", note.body))
 
 
 def read_basic_memory(document: SourceDocument) -> Iterator[Record]:
     """Yield observations and relations of a note as facts, and its prose as turns."""
-    note = _note(document)
-    if not isinstance(note, Note):
-        yield note
+    return _read(document, _statements)
+
+
+def _read(document: SourceDocument, read: Callable[[Note], Iterator[Record]]) -> Iterator[Record]:
+    try:
+        note = _note(document)
+    except ImportRefused:
+        raise
+    except ValueError as error:
+        yield InvalidRecord(place=document.place, reason=str(error))
         return
-    at, invalid = _time(note, document)
-    if invalid:
-        yield invalid
-        return
+    if note.body.strip():
+        yield from read(note)
+    else:
+        yield LeftOutRecord(place=document.place, reason=Reason.EMPTY)
+
+
+def _statements(note: Note) -> Iterator[Record]:
     prose: list[str] = []
     is_code = False
-    for number, line in enumerate(note.body.splitlines(), 1):
+    for number, line in enumerate(note.body.splitlines(), note.line):
         is_code ^= bool(_CODE.match(line))
         text = None if is_code else _stated(line, note.title)
         if text is None:
             prose.append(line)
         else:
             yield statement(
-                f"{document.place}, line {number} of the text",
+                f"{note.place}, line {number}",
                 text,
-                session_id=document.name,
+                session=note.name,
                 topic=note.title,
-                id=digest("basic-memory", document.name, text),
-                valid_from=at,
+                id=digest("basic-memory", note.name, text),
+                valid_from=note.at,
             )
     if any(line.strip() and not _HEADING.match(line) for line in prose):
-        yield from _turns(note, document, "basic-memory", "\n".join(prose))
+        yield from _turns(note, "basic-memory", "\n".join(prose))
 
 
 def _stated(line: str, title: str) -> str | None:
@@ -115,28 +126,30 @@ def _stated(line: str, title: str) -> str | None:
     return f"{title}: [{category}] {observation[2].strip()}"
 
 
-def _note(document: SourceDocument) -> Note | InvalidRecord | LeftOutRecord:
+def _note(document: SourceDocument) -> Note:
+    """Return the note in a file. Raises ValueError for another file, TimeUnknown."""
     with document.opened() as stream:
         raw = stream.read(NOTE_BYTES_MAX + 1)
     if len(raw) > NOTE_BYTES_MAX:
-        return InvalidRecord(
-            place=document.place, detail=f"the file has more than {NOTE_BYTES_MAX:,} bytes"
-        )
+        raise ValueError(f"the file has more than {NOTE_BYTES_MAX:,} bytes")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return InvalidRecord(
-            place=document.place, detail=f"not UTF-8 (at byte {error.start + 1:,})"
-        )
+        raise ValueError(f"not UTF-8 (at byte {error.start + 1:,})") from error
     front = _FRONT.match(text)
     fields = _fields(front[1]) if front else {}
-    body = text[front.end() :] if front else text
-    if not body.strip():
-        return LeftOutRecord(place=document.place, reason="no text")
+    start = front.end() if front else 0
+    body = text[start:]
     heading = next(filter(None, map(_HEADING.fullmatch, body.splitlines()[:20])), None)
     named = fields.get("title") or (heading[1] if heading else "")
-    title = readable_topic(named) or PurePosixPath(document.base).stem
-    return Note(fields=fields, body=body, title=title)
+    return Note(
+        name=document.name,
+        place=document.place,
+        title=readable_topic(named) or PurePosixPath(document.base).stem,
+        at=_time(fields) or document.modified_at,
+        body=body,
+        line=text.count("\n", 0, start) + 1,
+    )
 
 
 def _fields(front: str) -> dict[str, str]:
@@ -148,27 +161,23 @@ def _fields(front: str) -> dict[str, str]:
     return fields
 
 
-def _time(note: Note, document: SourceDocument) -> tuple[datetime | None, InvalidRecord | None]:
+def _time(fields: dict[str, str]) -> datetime | None:
     for key in ("created", "created_at", "date", "modified", "updated"):
-        if note.fields.get(key) not in (None, "", "null"):
-            return time_of(note.fields[key], f"{document.place}, {key}")
-    return document.modified_at, None
+        if fields.get(key) not in (None, "", "null"):
+            return moment(fields[key])
+    return None
 
 
-def _turns(note: Note, document: SourceDocument, shape: str, text: str) -> Iterator[Record]:
-    at, invalid = _time(note, document)
-    if invalid:
-        yield invalid
-        return
+def _turns(note: Note, shape: str, text: str) -> Iterator[Record]:
     for line, part in _parts(text):
         yield turn_record(
-            f"{document.place}, line {line} of the text",
+            f"{note.place}, line {note.line + line - 1}",
             query="",
             response=part,
-            id=digest(shape, document.name, part),
-            session_id=readable_id(document.name) or "default",
+            id=digest(shape, note.name, part),
+            session=note.name,
             topic=note.title,
-            occurred_at=at,
+            occurred_at=note.at,
         )
 
 
@@ -188,3 +197,19 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
         lines.append(line)
     if section := "\n".join(lines).strip():
         yield start, section
+
+
+BASIC_MEMORY = Shape(
+    "basic-memory",
+    "basic-memory: Markdown notes with observations and relations",
+    _FILES,
+    matches_basic_memory,
+    read_basic_memory,
+)
+MARKDOWN = Shape(
+    "markdown",
+    "Markdown: a note, or a folder of notes",
+    _FILES,
+    lambda sample: sample.layout in ("text", "list", "object", "lines"),
+    read_notes,
+)

@@ -16,23 +16,19 @@ from typing import Any
 import apsw
 
 from ....protocol.sources import USUAL
-from .documents import Sample, SourceDocument, entries, numbered_messages, whole_objects
+from .documents import JSON, Sample, Shape, SourceDocument, any_item, entries, whole_objects
 from .json_stream import parse
 from .records import (
-    MACHINE,
-    PART_REASONS,
-    SYSTEM,
-    THINKING,
-    TOOL_CALL,
-    TOOL_RESULT,
     DialogueMessage,
     DialoguePart,
     DialogueSession,
     Entry,
     ImportRefused,
-    InvalidRecord,
+    MaybeEntry,
+    Reason,
     Record,
     content_texts,
+    conversation,
     digest,
     each,
     fitting_metadata,
@@ -41,10 +37,10 @@ from .records import (
     one_line,
     readable_id,
     readable_topic,
+    spoken,
     start_before,
     statement,
     text_of,
-    time_of,
     turn_record,
     turns,
 )
@@ -53,8 +49,6 @@ from .records import (
 # mem0ai/mem0, mem0/memory/main.py (get_all) and docs/openapi.json (/v1/memories/, /v3/memories/).
 # Exports with a schema of one's own have no common shape.
 
-RELATION = "relation derived from memories"
-METADATA = "metadata that is no text, number, boolean or list of texts, or too much"
 _LISTS = (None, "results", "memories")
 _TELLING = frozenset({"user_id", "agent_id", "app_id", "run_id", "created_at"})
 _FIELDS = _TELLING | {
@@ -100,11 +94,16 @@ def read_mem0(document: SourceDocument) -> Iterator[Record]:
 def _memory(entry: Entry) -> Iterator[Record]:
     memory = entry.value
     if entry.key == "relations":
-        yield entry.left_out(RELATION)
-    if entry.key not in _LISTS or "value" in memory:
+        yield entry.left_out(Reason.RELATION)
         return
-    metadata, left = _metadata(memory)
-    yield from (entry.left_out(METADATA) for _ in left)
+    if entry.key not in _LISTS or memory.keys() == {"value"}:
+        yield from entry.other()
+        return
+    own = memory.get("metadata")
+    names = ("agent_id", "app_id", "run_id", "categories")
+    every = {**(own if isinstance(own, dict) else {}), **{name: memory.get(name) for name in names}}
+    metadata, left_out = fitting_metadata(entry, every)
+    yield from left_out
     text = memory.get("memory")
     if not isinstance(text, str) or not text.strip():
         yield entry.invalid("`memory` is not a text")
@@ -114,25 +113,19 @@ def _memory(entry: Entry) -> Iterator[Record]:
     )
     if text_of(memory, "replaced_by"):
         ends_at = min(filter(None, (updated_at or created_at, ends_at)), default=None)
-    user_id = text_of(memory, "user_id")
     yield statement(
         entry.place,
         text,
-        session_id=text_of(memory, "run_id", "session_id") or "mem0",
+        session=text_of(memory, "run_id", "session_id") or "mem0",
         id=digest("mem0", str(memory.get("id")), text, str(ends_at)),
-        user_id=readable_id(user_id) if user_id else None,
+        user_id=readable_id(text_of(memory, "user_id")),
         valid_from=start_before(created_at, ends_at),
         valid_to=ends_at,
         metadata=metadata,
     )
 
 
-def _metadata(memory: dict[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return the metadata of a memory with its categories and the ids that it belongs to."""
-    own = memory.get("metadata")
-    names = ("agent_id", "app_id", "run_id", "categories")
-    every = {**(own if isinstance(own, dict) else {}), **{name: memory.get(name) for name in names}}
-    return fitting_metadata({key: value for key, value in every.items() if value != []})
+MEM0 = Shape("mem0", "mem0: memories (get_all, or the platform's list)", JSON, is_mem0, read_mem0)
 
 
 # --- Zep and Graphiti: messages of sessions, episodes, and edges as facts with their validity -----
@@ -140,14 +133,13 @@ def _metadata(memory: dict[str, Any]) -> tuple[dict[str, Any] | None, list[str]]
 # ingest.py of server/graph_service/dto (Message and AddMessagesRequest), and formatting.py of
 # mcp_server/src/utils; for Zep's edges and messages the reference at help.getzep.com.
 
-DERIVED = "summary derived from facts"
 _FACTS, _EPISODES = ("edges", "facts"), ("episodes",)
 _GRAPHITI_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
 _GRAPHITI_OTHERS = {
-    "system": SYSTEM,
-    "norole": SYSTEM,
-    "tool": TOOL_RESULT,
-    "function": TOOL_RESULT,
+    "system": Reason.SYSTEM,
+    "norole": Reason.SYSTEM,
+    "tool": Reason.TOOL_RESULT,
+    "function": Reason.TOOL_RESULT,
 }
 # "Ada(user): text" or "user: text", as Graphiti writes messages into episodes
 _SPOKEN = re.compile(
@@ -156,15 +148,14 @@ _SPOKEN = re.compile(
 )
 
 
-def is_graphiti(sample: Sample) -> bool:
-    """Return True for edges, episodes, or sessions of messages with `role_type`."""
-    return any(
+def is_graphiti(item: dict[str, Any]) -> bool:
+    """Return True for an edge, an episode, or a session of messages with `role_type`."""
+    return (
         _is_edge(item)
         or _is_episode(item)
         or _is_session(item)
         or any(_is_edge(one) for key in _FACTS for one in objects(item.get(key)))
         or any(_is_episode(one) for key in _EPISODES for one in objects(item.get(key)))
-        for item in sample.items
     )
 
 
@@ -205,9 +196,11 @@ def _edge_or_episode(entry: Entry) -> Iterator[Record]:
     elif entry.key in _EPISODES or (entry.key is None and _is_episode(entry.value)):
         yield from _episode(entry)
     elif entry.key in ("nodes", "communities"):
-        yield entry.left_out(DERIVED)
+        yield entry.left_out(Reason.DERIVED)
     elif entry.key is None:
         yield entry.invalid("expected an edge or an episode")
+    else:
+        yield from entry.other()
 
 
 def _edge(entry: Entry) -> Iterator[Record]:
@@ -225,9 +218,9 @@ def _edge(entry: Entry) -> Iterator[Record]:
     yield statement(
         entry.place,
         edge["fact"],
-        session_id=group or "graphiti",
+        session=group or "graphiti",
         id=digest("graphiti", text_of(edge, "uuid"), edge["fact"], str(ends)),
-        user_id=readable_id(group) if group else None,
+        user_id=readable_id(group),
         valid_from=starts,
         valid_to=ends,
     )
@@ -243,7 +236,7 @@ def _episode(entry: Entry) -> Iterator[Record]:
     spoken = _SPOKEN.match(content) if episode.get("source") == "message" else None
     role = (spoken[1] or spoken[2]).lower() if spoken else ""
     if role == "system":
-        yield entry.left_out(SYSTEM)
+        yield entry.left_out(Reason.SYSTEM)
         return
     is_answer = spoken is None or _GRAPHITI_ROLES[role] == "assistant"
     text = spoken[3] if spoken else content
@@ -254,30 +247,20 @@ def _episode(entry: Entry) -> Iterator[Record]:
         response=text if is_answer else "",
         source=USUAL if spoken else "import",
         id=digest("graphiti", text_of(episode, "uuid"), content),
-        session_id=readable_id(group or "graphiti") or "graphiti",
-        user_id=readable_id(group) if group else None,
+        session=group or "graphiti",
+        user_id=readable_id(group),
         topic=readable_topic(episode.get("name")),
         occurred_at=at,
     )
 
 
 def _session(entry: Entry) -> Iterator[Record]:
-    session = entry.value
-    user_id = text_of(session, "user_id", "group_id")
-    started_at, invalid = time_of(session.get("created_at"), entry.place)
-    if invalid:
-        yield invalid
-    if not isinstance(session.get("messages"), list):
-        yield entry.invalid("it has no list `messages`")
-        return
-    dialogue = DialogueSession(
+    session = DialogueSession(
         shape="graphiti",
-        key=text_of(session, "session_id", "thread_id", "group_id") or "zep",
-        user_id=readable_id(user_id) if user_id else None,
-        started_at=started_at,
+        key=text_of(entry.value, "session_id", "thread_id", "group_id") or "zep",
+        user_id=readable_id(text_of(entry.value, "user_id", "group_id")),
     )
-    messages = numbered_messages(session["messages"], entry.place)
-    yield from turns(map(_message, messages), dialogue)
+    yield from conversation(entry, "messages", _message, session)
     yield from each(_parts(entry, "facts", "fact"), _edge)
 
 
@@ -287,22 +270,26 @@ def _parts(entry: Entry, name: str, label: str) -> Iterator[Entry]:
         yield Entry(place=f"{entry.place}, {label} {number}", value=value)
 
 
-def _message(entry: Entry | InvalidRecord) -> DialoguePart:
-    if isinstance(entry, InvalidRecord):
-        return entry
-    message, place = entry.value, entry.place
+def _message(entry: Entry) -> Iterator[DialoguePart]:
+    message = entry.value
     kind = text_of(message, "role_type", "role").lower()
     if kind in _GRAPHITI_OTHERS:
-        return entry.left_out(_GRAPHITI_OTHERS[kind])
-    if kind not in _GRAPHITI_ROLES or not isinstance(message.get("content"), str):
-        return entry.invalid("a message needs `role_type` and `content`")
-    return DialogueMessage(
-        place=place,
-        role=_GRAPHITI_ROLES[kind],
-        text=message["content"],
-        id=text_of(message, "uuid") or place.rpartition(" ")[2],
-        at=message.get("timestamp") or message.get("created_at"),
-    )
+        yield entry.left_out(_GRAPHITI_OTHERS[kind])
+    elif kind not in _GRAPHITI_ROLES or not isinstance(message.get("content"), str):
+        yield entry.invalid("a message needs `role_type` and `content`")
+    else:
+        key = text_of(message, "uuid") or entry.place.rpartition(" ")[2]
+        at = message.get("timestamp") or message.get("created_at")
+        yield from spoken(entry, _GRAPHITI_ROLES[kind], message["content"], key=key, at=at)
+
+
+GRAPHITI = Shape(
+    "graphiti",
+    "Zep and Graphiti: sessions with messages, episodes, edges",
+    JSON,
+    any_item(is_graphiti),
+    read_graphiti,
+)
 
 
 # --- Hindsight: the archive of a bank or of documents, and lists of memories ----------------------
@@ -311,15 +298,13 @@ def _message(entry: Entry | InvalidRecord) -> DialoguePart:
 # (ListMemoryUnitsResponse).
 
 
-def is_hindsight(sample: Sample) -> bool:
-    """Return True for a manifest, a document of an archive, observations, or listed memories."""
-    return any(
+def is_hindsight(item: dict[str, Any]) -> bool:
+    """Return True for a manifest, a document of an archive, an observation, or listed memories."""
+    return (
         "source_bank_id" in item
         or _is_document(item)
         or (isinstance(item.get("text"), str) and "proof_count" in item)
-        or any(_is_unit(one) for one in objects(item.get("items")))
-        or _is_unit(item)
-        for item in sample.items
+        or any(map(_is_unit, [item, *objects(item.get("items"))]))
     )
 
 
@@ -354,12 +339,7 @@ def read_hindsight(document: SourceDocument, bank: str | None = None) -> Iterato
     if any(map(_is_document, items)):
         yield from each(whole_objects(document), partial(_chunks_and_facts, bank))
         return
-    listed = (
-        one
-        for one in entries(document)
-        if isinstance(one, InvalidRecord) or one.key in (None, "items")
-    )
-    yield from each(listed, partial(_fact, bank, "hindsight"))
+    yield from each(entries(document), partial(_fact, bank, "hindsight"))
 
 
 def _chunks_and_facts(bank: str | None, entry: Entry) -> Iterator[Record]:
@@ -374,7 +354,7 @@ def _chunks_and_facts(bank: str | None, entry: Entry) -> Iterator[Record]:
                 query="",
                 response=text,
                 id=digest("hindsight", bank or "", key, str(number), text),
-                session_id=readable_id(key) or "default",
+                session=key,
                 user_id=bank,
                 occurred_at=at,
             )
@@ -383,6 +363,9 @@ def _chunks_and_facts(bank: str | None, entry: Entry) -> Iterator[Record]:
 
 def _fact(bank: str | None, session: str, entry: Entry) -> Iterator[Record]:
     text = text_of(entry.value, "text")
+    if entry.key not in (None, "items"):
+        yield from entry.other()
+        return
     if not text:
         yield entry.invalid("`text` is not a text")
         return
@@ -391,44 +374,53 @@ def _fact(bank: str | None, session: str, entry: Entry) -> Iterator[Record]:
     yield statement(
         entry.place,
         text,
-        session_id=session,
+        session=session,
         id=digest("hindsight", bank or "", session, text),
         user_id=bank,
         valid_from=next(filter(None, times), None),
     )
 
 
-# --- Agent files of Letta (.af): agents with messages, and memory blocks --------------------------
-# letta-ai/letta, letta/schemas/agent_file.py and letta/schemas/letta_message.py, and
+HINDSIGHT = Shape(
+    "hindsight",
+    "Hindsight: archive of a bank or of documents, or listed memories",
+    r"\.json",
+    any_item(is_hindsight),
+    read_hindsight,
+)
+
+
+# --- Letta: agent files (.af), and what the API of its server lists: messages, blocks, passages ---
+# letta-ai/letta before it was archived: letta/schemas/agent_file.py, letta_message.py and
+# passage.py, server/rest_api/routers/v1/agents.py (list_messages, list_passages), and
 # letta-ai/agent-file, memgpt_agent/memgpt_agent_with_convo.af.
 
-TEMPLATE = "template"
 _ANSWER_TOOL = "send_message"
 _USER_MESSAGE = "user_message"
 _LISTED = {"user_message": "user", "assistant_message": "assistant"}  # messages that the API lists
 _LISTED_OTHERS = {
-    "system_message": SYSTEM,
-    "reasoning_message": THINKING,
-    "hidden_reasoning_message": THINKING,
-    "tool_call_message": TOOL_CALL,
-    "tool_return_message": TOOL_RESULT,
-    "approval_request_message": TOOL_CALL,
-    "approval_response_message": TOOL_CALL,
+    "system_message": Reason.SYSTEM,
+    "reasoning_message": Reason.THINKING,
+    "hidden_reasoning_message": Reason.THINKING,
+    "tool_call_message": Reason.TOOL_CALL,
+    "tool_return_message": Reason.TOOL_RESULT,
+    "approval_request_message": Reason.TOOL_CALL,
+    "approval_response_message": Reason.TOOL_CALL,
 }
+_LETTA_OTHERS = {"system": Reason.SYSTEM, "summary": Reason.MACHINE}  # roles; default: of a tool
 # Agents of these types answer with a tool; what they write beside it is thinking.
 _SPEAKS_BY_TOOL = ("memgpt_agent", "memgpt_v2_agent", "sleeptime_agent", "split_thread_agent")
 
 
-def is_letta(sample: Sample) -> bool:
-    """Return True for `agents` with `messages`, for `blocks` with a `label`, or for a list of
-    blocks or of messages with a `message_type`.
+def is_letta(item: dict[str, Any]) -> bool:
+    """Return True for `agents` with `messages`, for `blocks` with a `label`, and for a block, a
+    passage or a message with a `message_type`.
     """
-    return any(
+    return (
         any(isinstance(agent.get("messages"), list) for agent in objects(item.get("agents")))
-        or any(map(_is_block, objects(item.get("blocks"))))
-        or _is_block(item)
+        or any(map(_is_block, [item, *objects(item.get("blocks"))]))
+        or _is_passage(item)
         or item.get("message_type") in (*_LISTED, *_LISTED_OTHERS)
-        for item in sample.items
     )
 
 
@@ -436,31 +428,58 @@ def _is_block(item: dict[str, Any]) -> bool:
     return isinstance(item.get("label"), str) and isinstance(item.get("value"), str)
 
 
+def _is_passage(item: dict[str, Any]) -> bool:
+    return isinstance(item.get("text"), str) and "embedding_config" in item
+
+
 def read_letta(document: SourceDocument) -> Iterator[Record]:
-    """Yield the turns of every agent, and every memory block as a fact "label: value"."""
+    """Yield the turns of agents, blocks as facts "label: value", and passages as facts."""
     if any("message_type" in item for item in document.sample().items):
         session = DialogueSession(shape="letta", key=PurePosixPath(document.base).stem)
-        yield from turns(map(_listed_message, entries(document)), session)
+        yield from turns(each(_oldest_first(document), _listed_message), session)
     else:
-        yield from each(entries(document), _agent_or_block)
+        yield from each(entries(document), _letta)
 
 
-def _listed_message(entry: Entry | InvalidRecord) -> DialoguePart:
-    if isinstance(entry, InvalidRecord):
-        return entry
+def _oldest_first(document: SourceDocument) -> list[MaybeEntry]:
+    """Return listed messages as they were said: by default the API lists the newest first."""
+    listed = list(entries(document))
+    dates = [text_of(one.value, "date") for one in listed if isinstance(one, Entry)]
+    return listed[::-1] if dates and dates[0] > dates[-1] else listed
+
+
+def _listed_message(entry: Entry) -> Iterator[DialoguePart]:
     kind = text_of(entry.value, "message_type")
     if kind not in _LISTED:
-        return entry.left_out(_LISTED_OTHERS.get(kind, MACHINE))
-    text, _ = content_texts(entry.value.get("content"), entry.place, PART_REASONS)
+        yield entry.left_out(_LISTED_OTHERS.get(kind, Reason.MACHINE))
+        return
+    text, left_out = content_texts(entry, entry.value.get("content"))
     key, at = text_of(entry.value, "id"), entry.value.get("date")
-    return DialogueMessage(place=entry.place, role=_LISTED[kind], text=text, id=key, at=at)
+    yield from spoken(entry, _LISTED[kind], text, left_out, key=key, at=at)
 
 
-def _agent_or_block(entry: Entry) -> Iterator[Record]:
+def _letta(entry: Entry) -> Iterator[Record]:
     if entry.key == "agents":
         yield from _agent(entry)
-    elif entry.key in (None, "blocks"):
+    elif entry.key not in (None, "blocks"):
+        yield from entry.other()
+    elif _is_passage(entry.value):
+        yield from _passage(entry)
+    else:
         yield _block(entry)
+
+
+def _passage(entry: Entry) -> Iterator[Record]:
+    passage, text = entry.value, entry.value["text"]
+    own = passage.get("metadata")
+    every = {**(own if isinstance(own, dict) else {}), "tags": passage.get("tags")}
+    metadata, left_out = fitting_metadata(entry, every)
+    yield from left_out
+    if not text.strip():
+        yield entry.left_out(Reason.EMPTY)
+        return
+    at, key = moment(passage.get("created_at")), digest("letta", text_of(passage, "id"), text)
+    yield statement(entry.place, text, session="letta", id=key, valid_from=at, metadata=metadata)
 
 
 def _block(entry: Entry) -> Record:
@@ -468,58 +487,47 @@ def _block(entry: Entry) -> Record:
     if not _is_block(block):
         return entry.invalid("a block needs a `label` and a `value`")
     if block.get("is_template"):
-        return entry.left_out(TEMPLATE)
+        return entry.left_out(Reason.TEMPLATE)
     if not block["value"].strip():
-        return entry.left_out("empty block")
+        return entry.left_out(Reason.EMPTY)
     at = moment(block.get("updated_at", block.get("created_at")))
     text = f"{block['label']}: {block['value'].strip()}"
     fields = {"topic": readable_topic(block["label"]), "id": digest("letta", text)}
-    return statement(entry.place, text, session_id="letta", valid_from=at, **fields)
+    return statement(entry.place, text, session="letta", valid_from=at, **fields)
 
 
 def _agent(entry: Entry) -> Iterator[Record]:
     agent = entry.value
     name = text_of(agent, "name") or text_of(agent, "id") or "letta"
-    speaks_by_tool = agent.get("agent_type") in _SPEAKS_BY_TOOL
-    messages = agent.get("messages")
-
-    def parts() -> Iterator[DialoguePart]:
-        listed = messages if isinstance(messages, list) else []
-        for message in numbered_messages(listed, entry.place):
-            if isinstance(message, InvalidRecord):
-                yield message
-            else:
-                yield from _agent_message(message, speaks_by_tool=speaks_by_tool)
-
-    if not isinstance(messages, list):
-        yield entry.invalid("it has no list `messages`")
     if text_of(agent, "system"):
-        yield entry.left_out(SYSTEM)
-    yield from turns(parts(), DialogueSession(shape="letta", key=name, topic=readable_topic(name)))
+        yield entry.left_out(Reason.SYSTEM)
+    read = partial(_agent_message, speaks_by_tool=agent.get("agent_type") in _SPEAKS_BY_TOOL)
+    session = DialogueSession(shape="letta", key=name, topic=readable_topic(name))
+    yield from conversation(entry, "messages", read, session)
 
 
 def _agent_message(entry: Entry, *, speaks_by_tool: bool) -> Iterator[DialoguePart]:
     message, role = entry.value, text_of(entry.value, "role")
     if role not in ("user", "assistant"):
-        yield entry.left_out(SYSTEM if role == "system" else TOOL_RESULT)
+        yield entry.left_out(_LETTA_OTHERS.get(role, Reason.TOOL_RESULT))
         return
-    text, left_out = content_texts(message.get("content"), entry.place, PART_REASONS)
+    text, left_out = content_texts(entry, message.get("content"))
     yield from left_out
     if role == "user":
         text = _typed(text)
         if not text:
-            yield entry.left_out(MACHINE)
+            yield entry.left_out(Reason.MACHINE)
             return
     else:
         answer, calls = _answers(message)
-        yield from (entry.left_out(TOOL_CALL) for _ in range(calls))
+        yield from [entry.left_out(Reason.TOOL_CALL)] * calls
         if text.strip() and (answer or speaks_by_tool):
-            yield entry.left_out(THINKING)
+            yield entry.left_out(Reason.THINKING)
             text = ""
         text = answer or text
         if not text.strip():
             return
-    at = message.get("created_at")
+    at = moment(message.get("created_at"))
     key = digest(text_of(message, "id"), text_of(message, "created_at"))
     yield DialogueMessage(place=entry.place, role=role, text=text, id=key, at=at)
 
@@ -555,20 +563,27 @@ def _answers(message: dict[str, Any]) -> tuple[str, int]:
     return "\n\n".join(texts), others
 
 
+LETTA = Shape(
+    "letta",
+    "Letta: agent file (.af), or listed messages, blocks or passages",
+    r"\.(af|json)",
+    any_item(is_letta),
+    read_letta,
+)
+
+
 # --- claude-mem: its export (JSON) and its database (SQLite) --------------------------------------
 # thedotmack/claude-mem, scripts/export-memories.ts, src/types/database.ts,
 # src/services/sqlite/types.ts and src/services/sqlite/SessionStore.ts (tables).
 
-SESSION = "session without text of its own"
 _SUMMARY_PARTS = ("investigated", "learned", "completed", "next_steps", "notes")
 _VALUE_BYTES_MAX = 64 << 20  # of one value in the database
 
 
-def is_claude_mem(sample: Sample) -> bool:
+def is_claude_mem(item: dict[str, Any]) -> bool:
     """Return True for an export with `observations` or `prompts` and sessions."""
     return any(
         "memory_session_id" in one or "content_session_id" in one
-        for item in sample.items
         for key in ("observations", "summaries", "prompts", "sessions")
         for one in objects(item.get(key))
     )
@@ -590,10 +605,12 @@ def read_claude_mem(document: SourceDocument) -> Iterator[Record]:
 def _claude_mem_record(entry: Entry) -> Iterator[Record]:
     """Yield the records of a row of a table, or of an object in a member of the export."""
     if entry.key == "sessions":
-        yield entry.left_out(SESSION)
+        yield entry.left_out(Reason.SESSION)
     elif read := _CLAUDE_MEM.get(entry.key or ""):
         at = moment(entry.value.get("created_at_epoch") or entry.value.get("created_at"))
         yield from read(entry, at)
+    else:
+        yield from entry.other()
 
 
 def _observation(entry: Entry, at: datetime | None) -> Iterator[Record]:
@@ -609,7 +626,7 @@ def _observation(entry: Entry, at: datetime | None) -> Iterator[Record]:
             yield statement(
                 f"{entry.place}, fact {number}",
                 text,
-                session_id=session,
+                session=session,
                 topic=readable_topic(title),
                 id=digest("claude-mem", key, text),
                 valid_from=at,
@@ -622,7 +639,7 @@ def _observation(entry: Entry, at: datetime | None) -> Iterator[Record]:
             query="",
             response=f"{title}\n\n{prose}" if title else prose,
             id=digest("claude-mem", key, prose),
-            session_id=readable_id(session) or "default",
+            session=session,
             topic=readable_topic(title) or readable_topic(record.get("project")),
             occurred_at=at,
         )
@@ -647,7 +664,7 @@ def _summary(entry: Entry, at: datetime | None) -> Iterator[Record]:
         if (text := text_of(record, name))
     ]
     if not parts and not request:
-        yield entry.left_out("empty summary")
+        yield entry.left_out(Reason.EMPTY)
         return
     response = "\n\n".join(parts)
     yield turn_record(
@@ -655,7 +672,7 @@ def _summary(entry: Entry, at: datetime | None) -> Iterator[Record]:
         query=request,
         response=response,
         id=digest("claude-mem", session, "summary", request, response),
-        session_id=readable_id(session) or "default",
+        session=session,
         topic=readable_topic(record.get("project")),
         occurred_at=at,
     )
@@ -673,7 +690,7 @@ def _prompt(entry: Entry, at: datetime | None) -> Iterator[Record]:
         response="",
         source=USUAL,
         id=digest("claude-mem", session, str(record.get("prompt_number")), text),
-        session_id=readable_id(session) or "default",
+        session=session,
         topic=readable_topic(record.get("project")),
         occurred_at=at,
     )
@@ -687,6 +704,15 @@ _CLAUDE_MEM: Mapping[str, Callable[[Entry, datetime | None], Iterator[Record]]] 
     "prompts": _prompt,
     "user_prompts": _prompt,
 }
+
+
+CLAUDE_MEM = Shape(
+    "claude-mem",
+    "claude-mem: export (JSON) or database (SQLite)",
+    r"\.(json|db|sqlite|sqlite3)",
+    any_item(is_claude_mem),
+    read_claude_mem,
+)
 
 
 def _open(document: SourceDocument) -> apsw.Connection:

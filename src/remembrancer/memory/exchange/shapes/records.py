@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -31,6 +32,28 @@ class ImportRefused(ValueError):
     """The file cannot be imported. The message says where and why; nothing was stored."""
 
 
+class Reason(StrEnum):
+    """Why something is not imported."""
+
+    SYSTEM = "system prompt"
+    THINKING = "thinking"
+    TOOL_CALL = "tool call"
+    TOOL_RESULT = "tool result"
+    MACHINE = "notice of the program"
+    MEDIA = "image, audio or file"
+    BRANCH = "other branch"
+    EMPTY = "no text"
+    SUBAGENT = "subagent"
+    RELATION = "relation derived from memories"
+    DERIVED = "summary derived from facts"
+    TEMPLATE = "template"
+    SESSION = "session without text of its own"
+    OTHER_FILE = "file of another kind"
+    OTHER_PART = "part of another kind"
+    METADATA = "metadata that is no text, number, boolean or list of texts, or too much"
+    LINK = "symbolic link"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOutRecord:
     """Content that is not imported, with the reason."""
@@ -38,19 +61,16 @@ class LeftOutRecord:
     place: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InvalidRecord:
+
+class InvalidRecord(LeftOutRecord):
     """A record that cannot be imported although it should be."""
 
-    place: str
-    detail: str
 
-    def __str__(self) -> str:
-        return f"{self.place}: {self.detail}"
-
-
-Record = ImportTurn | ImportFact | LeftOutRecord | InvalidRecord
+Record = ImportTurn | ImportFact | LeftOutRecord
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,18 +81,37 @@ class Entry:
     value: dict[str, Any]
     key: str | None = None
 
-    def invalid(self, detail: str) -> InvalidRecord:
+    def invalid(self, reason: str) -> InvalidRecord:
         """Return the record that says what is wrong with it."""
-        return InvalidRecord(place=self.place, detail=detail)
+        return InvalidRecord(place=self.place, reason=reason)
 
     def left_out(self, reason: str) -> LeftOutRecord:
         """Return the record that says why it is not imported."""
         return LeftOutRecord(place=self.place, reason=reason)
 
+    def inside(self, where: str) -> Entry:
+        """Return the entry with a more exact place."""
+        return replace(self, place=f"{self.place}, {where}")
+
+    def other(self) -> Iterator[LeftOutRecord]:
+        """Yield that no reader knows the list that it is in. A single value is no list."""
+        if self.value.keys() != {"value"}:
+            yield self.left_out(Reason.OTHER_PART)
+
+
+MaybeEntry = Entry | InvalidRecord
+
+
+def object_at(place: str, value: object, key: str | None = None) -> MaybeEntry:
+    """Return the entry of an object, or the invalid record of anything else."""
+    if isinstance(value, dict):
+        return Entry(place=place, value=value, key=key)
+    return InvalidRecord(place=place, reason="expected an object")
+
 
 def each(
-    entries: Iterable[Entry | InvalidRecord], read: Callable[[Entry], Iterator[Record]]
-) -> Iterator[Record]:
+    entries: Iterable[MaybeEntry], read: Callable[[Entry], Iterator[Part]]
+) -> Iterator[Part | InvalidRecord]:
     """Yield what a function reads from each entry; what is invalid already is passed through.
 
     An entry with a time that cannot be read (TimeUnknown) is invalid.
@@ -87,20 +126,15 @@ def each(
             yield entry.invalid(str(error))
 
 
-def turn_record(place: str, **fields: Any) -> ImportTurn | InvalidRecord:
-    """Return a turn that alone has its id, or what the service would refuse as invalid."""
-    try:
-        return ImportTurn(is_unique=True, **fields)
-    except ValidationError as error:
-        return InvalidRecord(place=place, detail=describe(error))
+def turn_record(place: str, *, session: str, **fields: Any) -> ImportTurn | InvalidRecord:
+    """Return a turn that alone has its id, or what the service would refuse as invalid.
 
-
-def fact_record(place: str, **fields: Any) -> ImportFact | InvalidRecord:
-    """Return a fact, or what the service would refuse as invalid."""
+    `session` names its session in the other product.
+    """
     try:
-        return ImportFact(**fields)
+        return ImportTurn(is_unique=True, session_id=readable_id(session) or "default", **fields)
     except ValidationError as error:
-        return InvalidRecord(place=place, detail=describe(error))
+        return InvalidRecord(place=place, reason=describe(error))
 
 
 def describe(error: ValidationError) -> str:
@@ -119,23 +153,25 @@ def digest(*parts: str) -> str:
 _metadata: TypeAdapter[dict[str, Any]] = TypeAdapter(Metadata)
 
 
-def fitting_metadata(found: Mapping[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return what the service can keep of another product's metadata, and the keys that it cannot.
+def fitting_metadata(
+    entry: Entry, found: Mapping[str, Any]
+) -> tuple[dict[str, Any] | None, list[LeftOutRecord]]:
+    """Return what the service can keep of another product's metadata, and what is left out.
 
-    Values of None say nothing and are in neither.
+    Values of None and empty lists say nothing and are in neither.
     """
     kept: dict[str, Any] = {}
-    left = []
+    left_out = []
     for key, value in found.items():
-        if value is None:
+        if value is None or value == []:
             continue
         try:
             _metadata.validate_python({**kept, key: value})
         except ValidationError:
-            left.append(key)
+            left_out.append(entry.inside(f"metadata {one_line(key, 60)}").left_out(Reason.METADATA))
         else:
             kept[key] = value
-    return kept or None, left
+    return kept or None, left_out
 
 
 def readable_id(name: str) -> str | None:
@@ -164,18 +200,20 @@ def readable_topic(title: object) -> str | None:
 
 
 def statement(
-    place: str, text: str, *, session_id: str, topic: str | None = None, **fields: Any
+    place: str, text: str, *, session: str, topic: str | None = None, **fields: Any
 ) -> Record:
     """Return a fact with these fields, or a turn with its text as the response if it is too long
     for a fact.
     """
-    if len(text.strip()) <= limits.CRITICAL_CHARACTERS_MAX:
-        return fact_record(place, text=text.strip(), **fields)
+    try:
+        if len(text.strip()) <= limits.CRITICAL_CHARACTERS_MAX:
+            return ImportFact(text=text.strip(), **fields)
+    except ValidationError as error:
+        return InvalidRecord(place=place, reason=describe(error))
     starts = fields.pop("valid_from", None)
     fields.pop("valid_to", None)
-    session = readable_id(session_id) or "default"
     sides = {"query": "", "response": text, "topic": topic, "occurred_at": starts}
-    return turn_record(place, session_id=session, **sides, **fields)
+    return turn_record(place, session=session, **sides, **fields)
 
 
 def one_line(text: object, most: int = DETAIL_CHARACTERS_MAX) -> str:
@@ -236,29 +274,19 @@ def _written(text: str) -> datetime:
 
 # --- Dialogues ---------------------------------------------------------------------------------
 
-# Reasons why a part of a conversation is not imported.
-SYSTEM = "system prompt"
-THINKING = "thinking"
-TOOL_CALL = "tool call"
-TOOL_RESULT = "tool result"
-MACHINE = "notice of the program"
-MEDIA = "image, audio or file"
-BRANCH = "other branch"
-EMPTY = "no text"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueMessage:
-    """One message of the dialogue. `role` is "user" or "assistant"; `at` is the product's time."""
+    """One message of the dialogue. `role` is "user" or "assistant"."""
 
     place: str
     role: str
     text: str
     id: str = ""
-    at: object = None
+    at: datetime | None = None
 
 
-DialoguePart = DialogueMessage | LeftOutRecord | InvalidRecord
+DialoguePart = DialogueMessage | LeftOutRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,82 +304,108 @@ class DialogueSession:
     has_unique_ids: bool = False
 
 
-@dataclass(slots=True)
-class _Open:
-    """A turn whose answers are still being read."""
-
-    first: DialogueMessage
-    at: datetime | None
-    queries: list[str] = field(default_factory=list)
-    responses: list[str] = field(default_factory=list)
-    size: int = 0
-
-
-def turns(
-    messages: Iterable[DialoguePart],
-    conversation: DialogueSession,
+def conversation(
+    entry: Entry,
+    name: str,
+    read: Callable[[Entry], Iterator[DialoguePart]],
+    session: DialogueSession,
+    created: str = "created_at",
 ) -> Iterator[Record]:
+    """Yield the turns of one conversation.
+
+    `name` is the member that lists its messages, which `read` reads; `created` that of its time.
+    """
+    messages = entry.value.get(name)
+    if not isinstance(messages, list):
+        yield entry.invalid(f"it has no list `{name}`")
+        return
+    try:
+        session = replace(session, started_at=moment(entry.value.get(created)))
+    except TimeUnknown as error:
+        yield entry.invalid(str(error))
+    yield from turns(each(numbered(messages, entry.place), read), session)
+
+
+def numbered(messages: Iterable[object], place: str) -> Iterator[MaybeEntry]:
+    """Yield the messages of a conversation at a place; an invalid record for one that is none."""
+    for number, message in enumerate(messages, 1):
+        yield object_at(f"{place}, message {number}", message)
+
+
+def turns(messages: Iterable[DialoguePart], session: DialogueSession) -> Iterator[Record]:
     """Yield the turns of one conversation, in order; pass other records through.
 
     Answers up to the next message of the user are joined by a blank line. A message without an
     answer is a turn of its own, as is an answer without a message. The turn has the time of its
     first message.
     """
-    current: _Open | None = None
+    current: list[DialogueMessage] = []
+    size = 0
     for message in messages:
         if not isinstance(message, DialogueMessage):
             yield message
             continue
         if not message.text.strip():
-            yield LeftOutRecord(place=message.place, reason=EMPTY)
+            yield LeftOutRecord(place=message.place, reason=Reason.EMPTY)
             continue
-        at, invalid = time_of(message.at, message.place)
-        if invalid:
-            yield invalid
-            continue
-        if current is None or message.role == "user":
-            if current is not None:
-                yield _turn(current, conversation)
-            current = _Open(message, at)
+        if current and message.role == "user":
+            yield _turn(current, session)
+            current, size = [], 0
         # A turn above the limit is refused anyway: its further text need not be held in memory.
-        if current.size <= TURN_BYTES_MAX:
-            side = current.queries if message.role == "user" else current.responses
-            side.append(message.text)
-        current.size += len(message.text)
-    if current is not None:
-        yield _turn(current, conversation)
+        if size <= TURN_BYTES_MAX:
+            current.append(message)
+            size += len(message.text)
+    if current:
+        yield _turn(current, session)
 
 
-def _turn(current: _Open, conversation: DialogueSession) -> Record:
-    first = current.first
-    if current.size > TURN_BYTES_MAX:
-        return InvalidRecord(
-            place=first.place,
-            detail=f"the turn has more than {TURN_BYTES_MAX:,} bytes",
-        )
-    query, response = "\n\n".join(current.queries), "\n\n".join(current.responses)
-    key = "" if conversation.has_unique_ids and first.id else conversation.key
+def _turn(messages: Sequence[DialogueMessage], session: DialogueSession) -> Record:
+    first = messages[0]
+    if sum(len(one.text) for one in messages) > TURN_BYTES_MAX:
+        reason = f"the turn has more than {TURN_BYTES_MAX:,} bytes"
+        return InvalidRecord(place=first.place, reason=reason)
+    query, response = (
+        "\n\n".join(one.text for one in messages if one.role == role)
+        for role in ("user", "assistant")
+    )
+    key = "" if session.has_unique_ids and first.id else session.key
     return turn_record(
         first.place,
         query=query,
         response=response,
         # With the texts: a conversation that grew after an import has more to say in this turn.
-        id=digest(conversation.shape, key, first.id, query, response),
-        session_id=readable_id(conversation.key) or "default",
+        id=digest(session.shape, key, first.id, query, response),
+        session=session.key,
         source=USUAL,  # by the roles of its messages
-        user_id=conversation.user_id,
-        topic=conversation.topic,
-        occurred_at=current.at or conversation.started_at,
+        user_id=session.user_id,
+        topic=session.topic,
+        occurred_at=first.at or session.started_at,
     )
 
 
-def content_texts(
-    content: object, place: str, others: dict[str, str]
-) -> tuple[str, list[LeftOutRecord]]:
+def spoken(
+    entry: Entry,
+    role: str,
+    text: str,
+    left_out: Sequence[LeftOutRecord] = (),
+    *,
+    key: str = "",
+    at: object = None,
+) -> Iterator[DialoguePart]:
+    """Yield what is left out of a message, and the message if it has text or nothing else.
+
+    Raises TimeUnknown if `at`, the product's time, cannot be read.
+    """
+    yield from left_out
+    if text.strip() or not left_out:
+        yield DialogueMessage(place=entry.place, role=role, text=text, id=key, at=moment(at))
+
+
+def content_texts(entry: Entry, content: object) -> tuple[str, list[LeftOutRecord]]:
     """Return the text of a message's content: a string, or a list of parts with a `type`.
 
     Parts of type text, input_text and output_text are joined by line feeds. Others are left out,
-    with the reason that `others` has for their type (default: an image, audio or file).
+    with the reason that PART_REASONS has for their type (default: an image, audio or file).
     """
     if isinstance(content, str):
         return content, []
@@ -366,33 +420,25 @@ def content_texts(
         if kind in ("text", "input_text", "output_text") and isinstance(text, str):
             texts.append(text)
         else:
-            left_out.append(LeftOutRecord(place=place, reason=others.get(str(kind), MEDIA)))
+            left_out.append(entry.left_out(PART_REASONS.get(str(kind), Reason.MEDIA)))
     return "\n".join(texts), left_out
 
 
 PART_REASONS = {
-    "thinking": THINKING,
-    "redacted_thinking": THINKING,
-    "reasoning": THINKING,
-    "omitted_reasoning": THINKING,
-    "tool_use": TOOL_CALL,
-    "tool_call": TOOL_CALL,
-    "function_call": TOOL_CALL,
-    "server_tool_use": TOOL_CALL,
-    "tool_result": TOOL_RESULT,
-    "tool_return": TOOL_RESULT,
-    "web_search_tool_result": TOOL_RESULT,
-    "token_budget": MACHINE,
-    "flag": MACHINE,
+    "thinking": Reason.THINKING,
+    "redacted_thinking": Reason.THINKING,
+    "reasoning": Reason.THINKING,
+    "omitted_reasoning": Reason.THINKING,
+    "tool_use": Reason.TOOL_CALL,
+    "tool_call": Reason.TOOL_CALL,
+    "function_call": Reason.TOOL_CALL,
+    "server_tool_use": Reason.TOOL_CALL,
+    "tool_result": Reason.TOOL_RESULT,
+    "tool_return": Reason.TOOL_RESULT,
+    "web_search_tool_result": Reason.TOOL_RESULT,
+    "token_budget": Reason.MACHINE,
+    "flag": Reason.MACHINE,
 }
-
-
-def time_of(value: object, place: str) -> tuple[datetime | None, InvalidRecord | None]:
-    """Return a time, or the invalid record that says why it cannot be read."""
-    try:
-        return moment(value), None
-    except TimeUnknown as error:
-        return None, InvalidRecord(place=place, detail=str(error))
 
 
 def text_of(record: dict[str, Any], *keys: str) -> str:

@@ -1,133 +1,39 @@
 """The table of shapes, and how a source is recognised and read.
 
-One row a shape. `detect` tries the rows in order, so that a shape with few signs comes after those
-with more.
+Each shape is defined beside its readers. `detect` tries them in order, so that a shape with few
+signs comes after those with more.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from ..records import FORMAT, MANIFEST
 from . import conversations, markdown, memories
-from .documents import Sample, Source, SourceDocument
-from .records import ImportRefused, InvalidRecord, LeftOutRecord, Record, one_line
+from .documents import Sample, Shape, Source, SourceDocument
+from .records import ImportRefused, InvalidRecord, LeftOutRecord, Reason, Record, one_line
 
 SAMPLES_MAX = 200  # files of a folder or archive that are sampled
-NATIVE_FORMAT = "remembrancer-export"  # the `format` in manifest.json of an export
-OTHER_FILE = "file of another kind"
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".af", "")
-_CONVERSATIONS = r"conversations(-\d+)?\.json"
-_JSON = r"\.(json|jsonl|ndjson)"
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """One row: name, title for people, and names of files in a folder or archive."""
-
-    name: str
-    title: str
-    files: str  # a regular expression of the name without folders
-    matches: Callable[[Sample], bool]
-    read: Callable[[SourceDocument], Iterator[Record]]
-
 
 SHAPES = (
-    Shape(
-        "hindsight",
-        "Hindsight: archive of a bank or of documents, or listed memories",
-        r"\.json",
-        memories.is_hindsight,
-        memories.read_hindsight,
-    ),
-    Shape(
-        "chatgpt",
-        "ChatGPT: data export (conversations.json, alone or in its .zip)",
-        _CONVERSATIONS,
-        conversations.is_chatgpt,
-        conversations.read_chatgpt,
-    ),
-    Shape(
-        "claude",
-        "Claude: data export (conversations.json, alone or in its .zip)",
-        _CONVERSATIONS,
-        conversations.is_claude,
-        conversations.read_claude,
-    ),
-    Shape(
-        "claude-code",
-        "Claude Code: transcripts (~/.claude/projects)",
-        r"\.jsonl",
-        conversations.is_claude_code,
-        conversations.read_claude_code,
-    ),
-    Shape(
-        "codex",
-        "Codex: rollouts (~/.codex/sessions)",
-        r"\.jsonl",
-        conversations.is_codex,
-        conversations.read_codex,
-    ),
-    Shape(
-        "claude-mem",
-        "claude-mem: export (JSON) or database (SQLite)",
-        r"\.(json|db|sqlite|sqlite3)",
-        memories.is_claude_mem,
-        memories.read_claude_mem,
-    ),
-    Shape(
-        "letta",
-        "Letta: agent file (.af), or a list of memory blocks",
-        r"\.(af|json)",
-        memories.is_letta,
-        memories.read_letta,
-    ),
-    Shape(
-        "mem0",
-        "mem0: memories (get_all, or the platform's list)",
-        _JSON,
-        memories.is_mem0,
-        memories.read_mem0,
-    ),
-    Shape(
-        "graphiti",
-        "Zep and Graphiti: sessions with messages, episodes, edges",
-        _JSON,
-        memories.is_graphiti,
-        memories.read_graphiti,
-    ),
-    Shape(
-        "events",
-        "Remembrancer: events as JSON lines",
-        r"\.(jsonl|ndjson)",
-        conversations.is_events,
-        conversations.read_events,
-    ),
-    Shape(
-        "openai-messages",
-        "OpenAI: lists of messages, or JSON lines of them",
-        _JSON,
-        conversations.is_openai,
-        conversations.read_openai,
-    ),
-    Shape(
-        "basic-memory",
-        "basic-memory: Markdown notes with observations and relations",
-        r"\.(md|markdown)",
-        markdown.matches_basic_memory,
-        markdown.read_basic_memory,
-    ),
-    Shape(
-        "markdown",
-        "Markdown: a note, or a folder of notes",
-        r"\.(md|markdown)",
-        lambda sample: sample.layout in ("text", "list", "object", "lines"),
-        markdown.read_notes,
-    ),
+    memories.HINDSIGHT,
+    conversations.CHATGPT,
+    conversations.CLAUDE,
+    conversations.CLAUDE_CODE,
+    conversations.CODEX,
+    memories.CLAUDE_MEM,
+    memories.LETTA,
+    memories.MEM0,
+    memories.GRAPHITI,
+    conversations.EVENTS,
+    conversations.OPENAI,
+    markdown.BASIC_MEMORY,
+    markdown.MARKDOWN,
 )
 NAMES = tuple(shape.name for shape in SHAPES)
 _BY_NAME = {shape.name: shape for shape in SHAPES}
@@ -136,10 +42,6 @@ _NOTES = ("basic-memory", "markdown")
 
 class ShapeUnknown(ImportRefused):
     """The source has none of the shapes."""
-
-
-class NativeArchive(ImportRefused):
-    """An export of this service: no shape reads it, because it is restored as a whole."""
 
 
 def shape_named(name: str) -> Shape:
@@ -152,14 +54,9 @@ def shape_named(name: str) -> Shape:
 def is_native_archive(documents: list[SourceDocument]) -> bool:
     """Return True for the archive or folder of an export of this service.
 
-    The one place where `detect` recognises it. No shape reads it: it is restored, not imported.
+    No shape reads it: it is restored, not imported.
     """
-    return any(
-        item.get("format") == NATIVE_FORMAT
-        for one in documents
-        if one.name == "manifest.json"
-        for item in one.sample().items
-    )
+    return any(one.name == MANIFEST and FORMAT in one.sample().text for one in documents)
 
 
 def detect(path: Path) -> Shape:
@@ -167,7 +64,7 @@ def detect(path: Path) -> Shape:
     source = Source.at(path)
     with source.documents() as documents:
         if is_native_archive(documents):
-            raise NativeArchive(f"{path}: an export of Remembrancer, which no shape reads")
+            raise ImportRefused(f"{path}: an export of Remembrancer, which no shape reads")
         if source.kind == "file":
             return _of_file(documents[0])
         shape, complaint = _of_many(documents)
@@ -199,12 +96,10 @@ def _of_many(documents: list[SourceDocument]) -> tuple[Shape | None, str]:
 def _of_file(document: SourceDocument) -> Shape:
     sample = document.sample()
     for shape in SHAPES:
-        if shape.name not in _NOTES and _matches(shape, document, sample):
+        has_name = shape.name not in _NOTES or _has_name(document, shape)
+        if has_name and _matches(shape, document, sample):
             return shape
     suffix = Path(document.name).suffix.lower()
-    if suffix in (".md", ".markdown"):
-        is_basic = markdown.matches_basic_memory(sample)
-        return _BY_NAME["basic-memory" if is_basic else "markdown"]
     if sample.complaint and not sample.items and suffix in _JSON_SUFFIXES:
         raise ImportRefused(sample.complaint)
     if sample.layout == "text" and (not sample.text.strip() or suffix in (".jsonl", ".ndjson")):
@@ -251,16 +146,13 @@ def records(source: Source, shape: Shape) -> Iterator[Record]:
             return
         read = _reader(shape, documents)
         for document in documents:
-            if not _has_name(document, shape):
-                yield LeftOutRecord(place=document.place, reason=OTHER_FILE)
-                continue
             try:
-                if shape.name not in _NOTES and not _is_readable(shape, document):
-                    yield LeftOutRecord(place=document.place, reason=OTHER_FILE)
-                    continue
-                yield from read(document)
+                if _is_readable(shape, document):
+                    yield from read(document)
+                else:
+                    yield LeftOutRecord(place=document.place, reason=Reason.OTHER_FILE)
             except ImportRefused as error:
-                yield InvalidRecord(place=document.place, detail=_without_place(error, document))
+                yield InvalidRecord(place=document.place, reason=_without_place(error, document))
 
 
 def _reader(
@@ -275,6 +167,8 @@ def _reader(
 
 def _is_readable(shape: Shape, document: SourceDocument) -> bool:
     """Return True if a file of a folder has the shape, or is broken, which its reader reports."""
+    if shape.name in _NOTES or not _has_name(document, shape):
+        return _has_name(document, shape)
     sample = document.sample()
     return bool(sample.complaint and not sample.items) or _matches(shape, document, sample)
 
