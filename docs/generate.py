@@ -30,8 +30,6 @@ import typer
 from remembrancer.cli import doctor
 from remembrancer.cli.app import app
 from remembrancer.client import Client, ServiceError, adapters
-from remembrancer.client.api import Verbs
-from remembrancer.client.steps import Listing, Verb
 from remembrancer.cubes.packs import PackHeader, PackLesson, PackSignature
 from remembrancer.http.metrics import Metrics
 from remembrancer.memory.exchange.records import MEMBERS, Manifest
@@ -45,6 +43,7 @@ REFERENCE = DOCS / "reference"
 NOTES: Mapping[str, Any] = tomllib.loads((DOCS / "generate.toml").read_text("utf-8"))
 DIFFERENCE_LINES_MAX = 40  # shown of each stale page
 NONE = "–"
+OTHER_METHODS = {"send", "call", "other", "close"}  # of the client, beside its verbs
 
 Schema = dict[str, Any]
 
@@ -196,9 +195,9 @@ def client_signature() -> str:
 def client_verbs() -> str:
     """Return the table of plain verbs, each with its call."""
     rows = [
-        (f"`{name}({_arguments(method.steps).removeprefix('self, ')})`", _doc(method.steps))
-        for name, method in vars(Verbs).items()
-        if isinstance(method, (Verb, Listing)) and name != "other"
+        (f"`{name}({_arguments(verb).removeprefix('self, ')})`", _doc(verb))
+        for name, verb in vars(Client).items()
+        if inspect.isfunction(verb) and not name.startswith("_") and name not in OTHER_METHODS
     ]
     return table(("call", "meaning"), rows)
 

@@ -41,9 +41,11 @@ select keys.id, keys.digest, keys.user_id, keys.read_only, keys.protocol, keys.e
 from keys join accounts on accounts.id = keys.account_id
 where keys.digest = :digest;
 
--- revoke_key: Revoke a key, of an account if one is named
-update keys set revoked_ms = :now_ms
-where id = :key_id and revoked_ms is null and account_id = coalesce(cast(:account_id as integer), account_id);
+-- revoke_key: Revoke a key
+update keys set revoked_ms = :now_ms where id = :key_id and revoked_ms is null;
+
+-- revoke_own_key: Revoke a key of an account
+update keys set revoked_ms = :now_ms where id = :key_id and account_id = :account_id and revoked_ms is null;
 
 -- relabel_own_key: Change the label of an account's key
 update keys set label = :label where id = :key_id and account_id = :account_id;

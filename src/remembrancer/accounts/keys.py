@@ -173,13 +173,19 @@ def list_keys(records: Records, account: str | None = None) -> list[Key]:
     ]
 
 
-def revoke(records: Records, key_id: int, *, account_id: int | None = None) -> bool:
+def revoke(records: Records, key_id: int) -> bool:
     """Revoke a key, effective with the next request in every process.
 
-    Returns False if there is no such key, of this account if one is named, or it is revoked.
+    Returns False if there is no such key or it is revoked already.
     """
-    values = {"account_id": account_id, "key_id": key_id, "now_ms": records.clock()}
-    return records.store.write(lambda tx: tx.run(SQL.revoke_key, **values)) == 1
+    now_ms = records.clock()
+    return records.store.write(lambda tx: tx.run(SQL.revoke_key, key_id=key_id, now_ms=now_ms)) == 1
+
+
+def revoke_own(records: Records, caller: Caller, key_id: int) -> bool:
+    """Revoke a key of the caller's account; return False if the account has no such key."""
+    values = {"account_id": caller.account_id, "key_id": key_id, "now_ms": records.clock()}
+    return records.store.write(lambda tx: tx.run(SQL.revoke_own_key, **values)) == 1
 
 
 def rename_own(records: Records, caller: Caller, key_id: int, label: str) -> bool:

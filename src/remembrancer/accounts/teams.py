@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar, cast
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from ..context import Caller, Records, TeamMember
 from ..protocol import limits
@@ -36,6 +38,7 @@ class GuardedStore:
         check: Callable[[list[Row]], object],
     ) -> None:
         self._inner, self._account_id, self._look, self._check = inner, account_id, look, check
+        self.is_shared = inner.is_shared
 
     def write(
         self,
@@ -58,9 +61,47 @@ class GuardedStore:
         guarded = checked if account_id == self._account_id else action
         return self._inner.write(guarded, account_id=account_id, flush=flush)
 
-    def __getattr__(self, name: str) -> Any:
-        """Return anything else of the store itself."""
-        return getattr(self._inner, name)
+    def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
+        """See Store.read."""
+        return self._inner.read(action, account_id=account_id)
+
+    def count(self, sql: str, **values: Any) -> Row | None:
+        """See Store.count."""
+        return self._inner.count(sql, **values)
+
+    def look_up(self, sql: str, **values: Any) -> Row | None:
+        """See Store.look_up."""
+        return self._inner.look_up(sql, **values)
+
+    def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
+        """See Store.lock."""
+        return self._inner.lock(*names, wait=wait)
+
+    @property
+    def index_folder(self) -> Path | None:
+        """See Store.index_folder."""
+        return self._inner.index_folder
+
+    @property
+    def supports_vector_search(self) -> bool:
+        """See Store.supports_vector_search."""
+        return self._inner.supports_vector_search
+
+    def run_outside_transaction(self, statement: str, *, memory_bytes: int = 0) -> None:
+        """See Store.run_outside_transaction."""
+        self._inner.run_outside_transaction(statement, memory_bytes=memory_bytes)
+
+    def schema_version(self) -> int:
+        """See Store.schema_version."""
+        return self._inner.schema_version()
+
+    def check_writes(self) -> None:
+        """See Store.check_writes."""
+        self._inner.check_writes()
+
+    def close(self) -> None:
+        """See Store.close."""
+        self._inner.close()
 
 
 # --- Teams: find the team that a request names, and act in its space with the role of the member
@@ -234,7 +275,7 @@ def working_in(records: RecordsT, caller: Caller, needed: TeamRole) -> RecordsT:
         require_role(_only(member.team_id, rows).role, needed)
 
     store = GuardedStore(records.store, caller.account_id, look, check)
-    return replace(records, store=cast(Store, store))
+    return replace(records, store=store)
 
 
 def sign_event(tx: Transaction, member: TeamMember, row: int) -> None:

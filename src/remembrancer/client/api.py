@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, Self, TypeAlias, TypeVar, Unpack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Literal, Self, TypeAlias, TypeVar, Unpack, cast
 
 import httpx2
 from pydantic import BaseModel
@@ -27,20 +28,13 @@ from ..protocol.memory import (
     UsersQuery,
 )
 from ..protocol.message import DEFAULT_SESSION
-from ..protocol.operation import (
-    AnyOperation,
-    AsynchronousCaller,
-    OperationCaller,
-    SynchronousCaller,
-)
+from ..protocol.operation import AnyOperation, AsynchronousCaller, SynchronousCaller
 from ..protocol.operations import Operations
 from . import verbs
 from .api_request import (
     ApiRequest,
     NoResponse,
     Retry,
-    drive,
-    drive_async,
     is_valid_key,
     normalize_base_url,
     other,
@@ -50,7 +44,6 @@ from .api_request import (
 from .credentials import KEY_NAME, URL_NAME, find_key, find_url
 from .errors import HttpResponse
 from .results import AddResult, SearchResult
-from .steps import Listing, Pages, Steps, Verb, ask
 from .turns import Content
 from .verbs import Time, TurnFields
 
@@ -115,326 +108,18 @@ class _Connection:
         )
 
 
+def _base_url_and_key(environment: Mapping[str, str]) -> tuple[str, str]:
+    missing = [name for name in (URL_NAME, KEY_NAME) if not environment.get(name)]
+    if missing:
+        raise ValueError(f"{' and '.join(missing)} must be set")
+    return environment[URL_NAME], environment[KEY_NAME]
+
+
 def _timeout(timeout_s: float) -> httpx2.Timeout:
     return httpx2.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S_MAX))
 
 
-class Verbs(Operations, OperationCaller):
-    """What both clients do."""
-
-    def __init__(
-        self,
-        base_url: str | None = None,
-        key: str | None = None,
-        *,
-        user_id: str | None = None,
-        retry: Retry | None = None,
-    ) -> None:
-        self._connection = _Connection(base_url, key)
-        self.user_id, self._retry = user_id, retry or Retry()
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str], **options: Any) -> Self:
-        """Create a client from REMEMBRANCER_URL and REMEMBRANCER_KEY of `environment`.
-
-        Raises ValueError if one is missing. `options` are those of the constructor.
-        """
-        missing = [name for name in (URL_NAME, KEY_NAME) if not environment.get(name)]
-        if missing:
-            raise ValueError(f"{' and '.join(missing)} must be set")
-        return cls(environment[URL_NAME], environment[KEY_NAME], **options)
-
-    @Verb
-    def add(
-        self,
-        content: Content,
-        *,
-        user_id: str | None = None,
-        session_id: str = DEFAULT_SESSION,
-        team: str | None = None,
-        **fields: Unpack[TurnFields],
-    ) -> Steps[AddResult]:
-        """Store what was said: a text, a pair (query, response), or the messages of a chat.
-
-        The turns are durable and the next search finds them. They owe no duties. All of them are
-        stored, or none, unless they exceed one request (500 turns or half a megabyte). `team` is
-        the id or the name of a team in whose memory to store them. `fields` are `topic`,
-        `occurred_at`, `expires_at`, `metadata`, and `source`: who the words come from, on both
-        sides or each (`user`, `model`, `tool`, `file`, `import` or `other`).
-        """
-        batches, notes = verbs.turn_batches(
-            content, user_id=user_id, session_id=session_id, team=team, fields=fields
-        )
-        user = yield from self._user(user_id)
-        receipts: list[BatchReceipt] = []
-        for batch in batches:
-            body = batch.model_copy(update={"user_id": user})
-            receipts += (yield from ask(Operations.save_batch, body)).receipts
-        return AddResult.of(receipts, user_id=user, session_id=session_id, notes=notes)
-
-    @Verb
-    def search(
-        self,
-        /,
-        query: str,
-        *,
-        user_id: str | None = None,
-        top_k: int = 5,
-        focus_words: list[str] | None = None,
-        after: Time = None,
-        before: Time = None,
-        filters: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> Steps[SearchResult]:
-        """Search memory, best hit first. It is a pure read: it counts no step and owes no duties.
-
-        `options` are the other fields of `MemoryQuery`, such as `min_score`, `layers` or
-        `as_of`. `teams="all"` or a list of names searches the memory of those teams, too.
-        """
-        options |= {"top_k": top_k, "focus_words": focus_words, "after": after, "before": before}
-        user_id, options["filters"] = verbs.without_user(filters, user_id)
-        body = verbs.search_query(query, user_id=user_id, options=options)
-        user = yield from self._user(user_id)
-        body = body.model_copy(update={"user_id": user})
-        return SearchResult((yield from ask(Operations.search_memory, body)), user)
-
-    @Verb
-    def get(
-        self, item_id: str, *, user_id: str | None = None, team: str | None = None
-    ) -> Steps[Event | Fact]:
-        """Return one turn (`e_…`) or one fact (`f_…`). Raises NotFoundError.
-
-        A turn is found by its id alone. A fact is looked up among those of the user.
-        """
-        if not verbs.is_fact(item_id):
-            return (yield from ask(Operations.get_event, verbs.in_team(team), item_id=item_id))
-        user = yield from self._user(user_id)
-        return verbs.find_fact((yield from self._all_facts(user, team)), item_id, user, team)
-
-    @Verb
-    def get_all(
-        self,
-        *,
-        user_id: str | None = None,
-        session_id: str | None = None,
-        limit: int = 100,
-        filters: Mapping[str, Any] | None = None,
-        team: str | None = None,
-    ) -> Steps[list[ListedEvent]]:
-        """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
-        pages = Verbs.events(
-            self, user_id=user_id, session_id=session_id, filters=filters, team=team
-        )
-        return _items(pages, limit)
-
-    @Verb
-    def update(self, fact_id: str, text: str, *, team: str | None = None) -> Steps[FactStored]:
-        """Change the wording of a fact. The old wording stays as one of its versions.
-
-        Raises ValueError for the id of a turn: turns are verbatim and never change.
-        """
-        change = verbs.fact_change(fact_id, text, team)
-        return ask(Operations.change_fact, change, item_id=fact_id)
-
-    @Verb
-    def add_fact(  # it takes more than the operation
-        self,
-        /,
-        body: FactAdd | str,
-        *,
-        user_id: str | None = None,
-        idempotency_key: str | None = None,
-        **fields: Any,
-    ) -> Steps[FactStored]:
-        """Store a fact without a turn: a text, or a `FactAdd`.
-
-        `fields` of a text are those of `FactAdd`, such as `valid_from` and `metadata`.
-        """
-        if isinstance(body, str) and user_id is None:
-            user_id = self.user_id
-        message = verbs.fact_of(body, user_id, fields)
-        return ask(Operations.add_fact, message, idempotency_key=idempotency_key)
-
-    @Verb
-    def delete(self, item_id: str, *, team: str | None = None) -> Steps[EventErased | FactRemoved]:
-        """Erase one turn (`e_…`) or the text of one fact (`f_…`) for good."""
-        if verbs.is_fact(item_id):
-            return ask(Operations.remove_fact, verbs.in_team(team), item_id=item_id)
-        return ask(Operations.erase_event, verbs.in_team(team), item_id=item_id)
-
-    @Verb
-    def delete_all(
-        self,
-        *,
-        user_id: str | None = None,
-        session_id: str | None = None,
-        filters: Mapping[str, Any] | None = None,
-        team: str | None = None,
-    ) -> Steps[Forgotten]:
-        """Erase the whole memory of a user or of a team, one session of it, or what passes
-        `filters`, for good.
-
-        Returns the signed receipt. Name either `user_id`, which has no default here, or `team`:
-        what all members stored there is erased, for which the role `owner` is needed. Raises
-        TypeError for both or none, and ForbiddenError for a role that may not.
-        """
-        verbs.check_scope(user_id, team)
-        if team is not None:
-            user_id = yield from self._user(None)  # the member that acts
-            team = (yield from ask(Operations.show_team, item_id=team)).team_id
-        scope = verbs.erased_scope(user_id, session_id, team, filters)
-        return (yield from ask(Operations.forget_memory, scope))
-
-    @Verb
-    def history(
-        self, fact_id: str, *, user_id: str | None = None, team: str | None = None
-    ) -> Steps[list[Fact]]:
-        """Return a fact with those that it replaced and those that replaced it, oldest first.
-
-        Raises NotFoundError for a fact that the user does not have.
-        """
-        verbs.check_id(fact_id)
-        user = yield from self._user(user_id)
-        every = yield from self._all_facts(user, team)
-        verbs.find_fact(every, fact_id, user, team)
-        return verbs.line_of_facts(every, fact_id)
-
-    @Listing
-    def events(
-        self,
-        *,
-        user_id: str | None = None,
-        session_id: str | None = None,
-        after: Time = None,
-        before: Time = None,
-        order: Literal["newest", "oldest"] = "newest",
-        filters: Mapping[str, Any] | None = None,
-        team: str | None = None,
-    ) -> Pages[ListedEvent]:
-        """Iterate over the turns of a user, complete, in the order of their times."""
-        user_id, filters = verbs.without_user(filters, user_id)
-        fields: dict[str, Any] = {"session_id": session_id, "order": order, "filters": filters}
-        fields |= {"after": after, "before": before, "team": team, "limit": verbs.PAGE_MAX}
-        query = verbs.valid(EventsQuery, user_id=(yield from self._user(user_id)), **fields)
-        return (yield from _pages(Operations.list_events, query, "events"))
-
-    @Listing
-    def facts(
-        self,
-        *,
-        user_id: str | None = None,
-        status: FactStatus = "current",
-        as_of: Time = None,
-        filters: Mapping[str, Any] | None = None,
-        team: str | None = None,
-    ) -> Pages[Fact]:
-        """Iterate over the facts of a user, newest first."""
-        fields = {"status": status, "as_of": as_of, "team": team}
-        return self._facts("facts", filters, user_id, **fields)
-
-    @Listing
-    def instructions(
-        self,
-        *,
-        user_id: str | None = None,
-        status: FactStatus = "current",
-        as_of: Time = None,
-        filters: Mapping[str, Any] | None = None,
-        team: str | None = None,
-    ) -> Pages[Fact]:
-        """Iterate over the standing instructions and preferences of a user, newest first."""
-        fields = {"status": status, "as_of": as_of, "team": team}
-        return self._facts("instructions", filters, user_id, **fields)
-
-    @Listing
-    def sessions(
-        self, *, user_id: str | None = None, team: str | None = None
-    ) -> Pages[ListedSession]:
-        """Iterate over the sessions of a user, latest turn first."""
-        user = yield from self._user(user_id)
-        query = verbs.valid(SessionsQuery, user_id=user, limit=verbs.PAGE_MAX, team=team)
-        return (yield from _pages(Operations.list_sessions, query, "sessions"))
-
-    @Listing
-    def users(self) -> Pages[str]:
-        """Iterate over the users of the account that have a memory, by name."""
-        return _pages(Operations.list_users, UsersQuery(limit=verbs.PAGE_MAX), "users")
-
-    def _facts(
-        self, which: str, filters: Mapping[str, Any] | None, user_id: str | None, **fields: Any
-    ) -> Pages[Fact]:
-        user_id, fields["filters"] = verbs.without_user(filters, user_id)
-        fields |= {"which": which, "limit": verbs.PAGE_MAX}
-        query = verbs.valid(FactsQuery, user_id=(yield from self._user(user_id)), **fields)
-        return (yield from _pages(Operations.list_facts, query, "facts", place="below"))
-
-    def _all_facts(self, user_id: str, team: str | None) -> Steps[list[Fact]]:
-        return _items(self._facts("all", None, user_id, status="all", team=team))
-
-    def _user(self, user_id: str | None) -> Steps[str]:
-        """Return the user of a call. Ask the service once if neither call nor client names one."""
-        if user_id is not None:
-            return user_id
-        if self.user_id is None:
-            self.user_id = (yield from ask(Operations.own_key)).user_id
-        return self.user_id
-
-    def call(
-        self,
-        operation: AnyOperation,
-        *,
-        item_id: str | None = None,
-        message: BaseModel | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
-        """Send the request of an operation and return its answer. Raises ClientError."""
-        request = request_of(operation, message, item_id=item_id, idempotency_key=idempotency_key)
-        return self.send(request)
-
-    @Verb
-    def other(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        idempotency_key: str | None = None,
-    ) -> Steps[dict[str, Any]]:
-        """Send any request that this version has no method for: JSON in, JSON out."""
-        answer: dict[str, Any] = yield other(method, path, body, idempotency_key=idempotency_key)
-        return answer
-
-    def send(self, request: ApiRequest[Any]) -> Any:
-        """Send a request and return its answer, or a coroutine of it."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._connection.base_url!r})"
-
-
-def _items(pages: Pages[A] | None, most: int | None = None) -> Steps[list[A]]:
-    """Return the items of pages, at most so many of them."""
-    items: list[A] = []
-    page: Sequence[A]
-    while pages is not None and (most is None or len(items) < most):
-        page, pages = yield from pages
-        items += page
-    return items[:most]
-
-
-def _pages(
-    operation: AnyOperation, query: BaseModel, items: str, place: str = "cursor"
-) -> Pages[Any]:
-    """Read a page of a list; `place` names the field of the query for its beginning."""
-    page = yield from ask(operation, query)
-    following = None
-    if page.next is not None:
-        query = query.model_copy(update={place: page.next})
-        following = _pages(operation, query, items, place)
-    return getattr(page, items), following
-
-
-class Client(Verbs, SynchronousCaller):
+class Client(Operations, SynchronousCaller):
     """Synchronous client. Thread-safe. Call `close()` when done, or use `with`."""
 
     def __init__(
@@ -457,25 +142,295 @@ class Client(Verbs, SynchronousCaller):
         operation. Pass a `transport` for proxies or custom certificates. Raises ValueError for an
         invalid URL or key, and KeyMissingError if no key was found.
         """
-        super().__init__(base_url, key, user_id=user_id, retry=retry)
-        self._sleep = sleep
+        self._connection = _Connection(base_url, key)
+        self.user_id = user_id
+        self._retry, self._sleep = retry or Retry(), sleep
         self._http = httpx2.Client(
             timeout=_timeout(timeout_s), transport=transport, trust_env=False
         )
 
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], **options: Any) -> Self:
+        """Create a client from REMEMBRANCER_URL and REMEMBRANCER_KEY of `environment`.
+
+        Raises ValueError if one is missing. `options` are those of the constructor.
+        """
+        return cls(*_base_url_and_key(environment), **options)
+
+    def add(
+        self,
+        content: Content,
+        *,
+        user_id: str | None = None,
+        session_id: str = DEFAULT_SESSION,
+        team: str | None = None,
+        **fields: Unpack[TurnFields],
+    ) -> AddResult:
+        """Store what was said: a text, a pair (query, response), or the messages of a chat.
+
+        The turns are durable and the next search finds them. They owe no duties. All of them are
+        stored, or none, unless they exceed one request (500 turns or half a megabyte). `team` is
+        the id or the name of a team in whose memory to store them. `fields` are `topic`,
+        `occurred_at`, `expires_at`, `metadata`, and `source`: who the words come from, on both
+        sides or each (`user`, `model`, `tool`, `file`, `import` or `other`).
+        """
+        batches, notes = verbs.turn_batches(
+            content, user_id=user_id, session_id=session_id, team=team, fields=fields
+        )
+        user = self._user(user_id)
+        receipts: list[BatchReceipt] = []
+        for batch in batches:
+            receipts += self.save_batch(batch.model_copy(update={"user_id": user})).receipts
+        return AddResult.of(receipts, user_id=user, session_id=session_id, notes=notes)
+
+    def search(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        top_k: int = 5,
+        focus_words: list[str] | None = None,
+        after: Time = None,
+        before: Time = None,
+        filters: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> SearchResult:
+        """Search memory, best hit first. It is a pure read: it counts no step and owes no duties.
+
+        `options` are the other fields of `MemoryQuery`, such as `min_score`, `layers` or
+        `as_of`. `teams="all"` or a list of names searches the memory of those teams, too.
+        """
+        options |= {"top_k": top_k, "focus_words": focus_words, "after": after, "before": before}
+        user_id, options["filters"] = verbs.without_user(filters, user_id)
+        body = verbs.search_query(query, user_id=user_id, options=options)
+        user = self._user(user_id)
+        return SearchResult(self.search_memory(body.model_copy(update={"user_id": user})), user)
+
+    def get(
+        self, item_id: str, *, user_id: str | None = None, team: str | None = None
+    ) -> Event | Fact:
+        """Return one turn (`e_…`) or one fact (`f_…`). Raises NotFoundError.
+
+        A turn is found by its id alone. A fact is looked up among those of the user.
+        """
+        if not verbs.is_fact(item_id):
+            return self.get_event(item_id, verbs.in_team(team))
+        user = self._user(user_id)
+        return verbs.find_fact(self._all_facts(user, team), item_id, user, team)
+
+    def get_all(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        limit: int = 100,
+        filters: Mapping[str, Any] | None = None,
+        team: str | None = None,
+    ) -> list[ListedEvent]:
+        """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
+        pages = self.events(user_id=user_id, session_id=session_id, filters=filters, team=team)
+        return list(islice(pages, limit))
+
+    def update(self, fact_id: str, text: str, *, team: str | None = None) -> FactStored:
+        """Change the wording of a fact. The old wording stays as one of its versions.
+
+        Raises ValueError for the id of a turn: turns are verbatim and never change.
+        """
+        return self.change_fact(fact_id, verbs.fact_change(fact_id, text, team))
+
+    def add_fact(  # type: ignore[override]  # takes more than the operation
+        self,
+        body: FactAdd | str,
+        *,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> FactStored:
+        """Store a fact without a turn: a text, or a `FactAdd`.
+
+        `fields` of a text are those of `FactAdd`, such as `valid_from` and `metadata`.
+        """
+        if isinstance(body, str) and user_id is None:
+            user_id = self.user_id
+        message = verbs.fact_of(body, user_id, fields)
+        stored: FactStored = self.call(
+            Operations.add_fact, message=message, idempotency_key=idempotency_key
+        )
+        return stored
+
+    def delete(self, item_id: str, *, team: str | None = None) -> EventErased | FactRemoved:
+        """Erase one turn (`e_…`) or the text of one fact (`f_…`) for good."""
+        if verbs.is_fact(item_id):
+            return self.remove_fact(item_id, verbs.in_team(team))
+        return self.erase_event(item_id, verbs.in_team(team))
+
+    def delete_all(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        team: str | None = None,
+    ) -> Forgotten:
+        """Erase the whole memory of a user or of a team, one session of it, or what passes
+        `filters`, for good.
+
+        Returns the signed receipt. Name either `user_id`, which has no default here, or `team`:
+        what all members stored there is erased, for which the role `owner` is needed. Raises
+        TypeError for both or none, and ForbiddenError for a role that may not.
+        """
+        verbs.check_scope(user_id, team)
+        if team is not None:
+            user_id = self._user(None)  # the member that acts
+            team = self.show_team(team).team_id
+        return self.forget_memory(verbs.erased_scope(user_id, session_id, team, filters))
+
+    def history(
+        self, fact_id: str, *, user_id: str | None = None, team: str | None = None
+    ) -> list[Fact]:
+        """Return a fact with those that it replaced and those that replaced it, oldest first.
+
+        Raises NotFoundError for a fact that the user does not have.
+        """
+        verbs.check_id(fact_id)
+        user = self._user(user_id)
+        every = self._all_facts(user, team)
+        verbs.find_fact(every, fact_id, user, team)
+        return verbs.line_of_facts(every, fact_id)
+
+    def events(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        after: Time = None,
+        before: Time = None,
+        order: Literal["newest", "oldest"] = "newest",
+        filters: Mapping[str, Any] | None = None,
+        team: str | None = None,
+    ) -> Iterator[ListedEvent]:
+        """Iterate over the turns of a user, complete, in the order of their times."""
+        user_id, filters = verbs.without_user(filters, user_id)
+        fields: dict[str, Any] = {"session_id": session_id, "order": order, "filters": filters}
+        fields |= {"after": after, "before": before}
+        query = verbs.valid(
+            EventsQuery, user_id=self._user(user_id), limit=verbs.PAGE_MAX, team=team, **fields
+        )
+        for page in self._pages(self.list_events, query, "cursor"):
+            yield from page.events
+
+    def facts(
+        self,
+        *,
+        user_id: str | None = None,
+        status: FactStatus = "current",
+        as_of: Time = None,
+        filters: Mapping[str, Any] | None = None,
+        team: str | None = None,
+    ) -> Iterator[Fact]:
+        """Iterate over the facts of a user, newest first."""
+        yield from self._facts("facts", filters, user_id, status=status, as_of=as_of, team=team)
+
+    def instructions(
+        self,
+        *,
+        user_id: str | None = None,
+        status: FactStatus = "current",
+        as_of: Time = None,
+        filters: Mapping[str, Any] | None = None,
+        team: str | None = None,
+    ) -> Iterator[Fact]:
+        """Iterate over the standing instructions and preferences of a user, newest first."""
+        yield from self._facts(
+            "instructions", filters, user_id, status=status, as_of=as_of, team=team
+        )
+
+    def sessions(
+        self, *, user_id: str | None = None, team: str | None = None
+    ) -> Iterator[ListedSession]:
+        """Iterate over the sessions of a user, latest turn first."""
+        query = verbs.valid(
+            SessionsQuery, user_id=self._user(user_id), limit=verbs.PAGE_MAX, team=team
+        )
+        for page in self._pages(self.list_sessions, query, "cursor"):
+            yield from page.sessions
+
+    def users(self) -> Iterator[str]:
+        """Iterate over the users of the account that have a memory, by name."""
+        for page in self._pages(self.list_users, UsersQuery(limit=verbs.PAGE_MAX), "cursor"):
+            yield from page.users
+
+    def _facts(
+        self, which: str, filters: Mapping[str, Any] | None, user_id: str | None, **fields: Any
+    ) -> Iterator[Fact]:
+        user_id, fields["filters"] = verbs.without_user(filters, user_id)
+        fields |= {"which": which, "user_id": self._user(user_id), "limit": verbs.PAGE_MAX}
+        query = verbs.valid(FactsQuery, **fields)
+        for page in self._pages(self.list_facts, query, "below"):
+            yield from page.facts
+
+    @staticmethod
+    def _pages(read: Callable[[Q], P], query: Q, place: str) -> Iterator[P]:
+        """Yield the pages of a list; `place` names the field for its beginning."""
+        while True:
+            page = read(query)
+            yield page
+            if page.next is None:
+                return
+            query = query.model_copy(update={place: page.next})
+
+    def _all_facts(self, user_id: str, team: str | None) -> list[Fact]:
+        return list(self._facts("all", None, user_id, status="all", team=team))
+
+    def _user(self, user_id: str | None) -> str:
+        """Return the user of a call. Ask the service once if neither call nor client names one."""
+        if user_id is not None:
+            return user_id
+        if self.user_id is None:
+            self.user_id = self.own_key().user_id
+        return self.user_id
+
+    def call(
+        self,
+        operation: AnyOperation,
+        *,
+        item_id: str | None = None,
+        message: BaseModel | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """Send the request of an operation and return its answer. Raises ClientError."""
+        request = request_of(operation, message, item_id=item_id, idempotency_key=idempotency_key)
+        return self.send(request)
+
+    def other(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Send any request that this version has no method for: JSON in, JSON out."""
+        return self.send(other(method, path, body, idempotency_key=idempotency_key))
+
     def send(self, request: ApiRequest[A]) -> A:
         """Send a request, retry it if necessary, and return its answer. Raises ClientError."""
-
-        def exchange(wait_s: float) -> HttpResponse | NoResponse:
+        attempts = run_attempts(request, self._retry, random.random)
+        wait_s = next(attempts)
+        while True:
             if wait_s:
                 self._sleep(wait_s)
             try:
-                response = self._http.request(**self._connection.request_arguments(request))
-            except httpx2.HTTPError as error:
-                return self._connection.no_response(error)
-            return self._connection.response(response)
+                wait_s = attempts.send(self._exchange(request))
+            except StopIteration as finished:
+                return cast(A, finished.value)
 
-        return drive(run_attempts(request, self._retry, random.random), exchange)
+    def _exchange(self, request: ApiRequest[Any]) -> HttpResponse | NoResponse:
+        try:
+            response = self._http.request(**self._connection.request_arguments(request))
+        except httpx2.HTTPError as error:
+            return self._connection.no_response(error)
+        return self._connection.response(response)
 
     def close(self) -> None:
         """Close all connections."""
@@ -487,8 +442,11 @@ class Client(Verbs, SynchronousCaller):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._connection.base_url!r})"
 
-class AsyncClient(Verbs, AsynchronousCaller):
+
+class AsyncClient(Operations, AsynchronousCaller):
     """Asynchronous client: like `Client`, but every method is a coroutine."""
 
     def __init__(
@@ -503,25 +461,314 @@ class AsyncClient(Verbs, AsynchronousCaller):
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Take the same arguments as `Client`."""
-        super().__init__(base_url, key, user_id=user_id, retry=retry)
-        self._sleep = sleep
+        self._connection = _Connection(base_url, key)
+        self.user_id = user_id
+        self._retry, self._sleep = retry or Retry(), sleep
         self._http = httpx2.AsyncClient(
             timeout=_timeout(timeout_s), transport=transport, trust_env=False
         )
 
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], **options: Any) -> Self:
+        """Create a client like `Client.from_environment`."""
+        return cls(*_base_url_and_key(environment), **options)
+
+    async def add(
+        self,
+        content: Content,
+        *,
+        user_id: str | None = None,
+        session_id: str = DEFAULT_SESSION,
+        team: str | None = None,
+        **fields: Unpack[TurnFields],
+    ) -> AddResult:
+        """Store what was said: a text, a pair (query, response), or the messages of a chat.
+
+        The turns are durable and the next search finds them. They owe no duties. All of them are
+        stored, or none, unless they exceed one request (500 turns or half a megabyte). `team` is
+        the id or the name of a team in whose memory to store them. `fields` are `topic`,
+        `occurred_at`, `expires_at`, `metadata`, and `source`: who the words come from, on both
+        sides or each (`user`, `model`, `tool`, `file`, `import` or `other`).
+        """
+        batches, notes = verbs.turn_batches(
+            content, user_id=user_id, session_id=session_id, team=team, fields=fields
+        )
+        user = await self._user(user_id)
+        receipts: list[BatchReceipt] = []
+        for batch in batches:
+            saved = await self.save_batch(batch.model_copy(update={"user_id": user}))
+            receipts += saved.receipts
+        return AddResult.of(receipts, user_id=user, session_id=session_id, notes=notes)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        top_k: int = 5,
+        focus_words: list[str] | None = None,
+        after: Time = None,
+        before: Time = None,
+        filters: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> SearchResult:
+        """Search memory, best hit first. It is a pure read: it counts no step and owes no duties.
+
+        `options` are the other fields of `MemoryQuery`, such as `min_score`, `layers` or
+        `as_of`. `teams="all"` or a list of names searches the memory of those teams, too.
+        """
+        options |= {"top_k": top_k, "focus_words": focus_words, "after": after, "before": before}
+        user_id, options["filters"] = verbs.without_user(filters, user_id)
+        body = verbs.search_query(query, user_id=user_id, options=options)
+        user = await self._user(user_id)
+        answer = await self.search_memory(body.model_copy(update={"user_id": user}))
+        return SearchResult(answer, user)
+
+    async def get(
+        self, item_id: str, *, user_id: str | None = None, team: str | None = None
+    ) -> Event | Fact:
+        """Return one turn (`e_…`) or one fact (`f_…`). Raises NotFoundError.
+
+        A turn is found by its id alone. A fact is looked up among those of the user.
+        """
+        if not verbs.is_fact(item_id):
+            return await self.get_event(item_id, verbs.in_team(team))
+        user = await self._user(user_id)
+        every = await self._all_facts(user, team)
+        return verbs.find_fact(every, item_id, user, team)
+
+    async def get_all(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        limit: int = 100,
+        filters: Mapping[str, Any] | None = None,
+        team: str | None = None,
+    ) -> list[ListedEvent]:
+        """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
+        pages = self.events(user_id=user_id, session_id=session_id, filters=filters, team=team)
+        events: list[ListedEvent] = []
+        async for event in pages:
+            if len(events) == limit:
+                break
+            events.append(event)
+        return events
+
+    async def update(self, fact_id: str, text: str, *, team: str | None = None) -> FactStored:
+        """Change the wording of a fact. The old wording stays as one of its versions.
+
+        Raises ValueError for the id of a turn: turns are verbatim and never change.
+        """
+        return await self.change_fact(fact_id, verbs.fact_change(fact_id, text, team))
+
+    async def add_fact(  # type: ignore[override]
+        self,
+        body: FactAdd | str,
+        *,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> FactStored:
+        """Store a fact without a turn: a text, or a `FactAdd`.
+
+        `fields` of a text are those of `FactAdd`, such as `valid_from` and `metadata`.
+        """
+        if isinstance(body, str) and user_id is None:
+            user_id = self.user_id
+        message = verbs.fact_of(body, user_id, fields)
+        stored: FactStored = await self.call(
+            Operations.add_fact, message=message, idempotency_key=idempotency_key
+        )
+        return stored
+
+    async def delete(self, item_id: str, *, team: str | None = None) -> EventErased | FactRemoved:
+        """Erase one turn (`e_…`) or the text of one fact (`f_…`) for good."""
+        if verbs.is_fact(item_id):
+            return await self.remove_fact(item_id, verbs.in_team(team))
+        return await self.erase_event(item_id, verbs.in_team(team))
+
+    async def delete_all(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        team: str | None = None,
+    ) -> Forgotten:
+        """Erase the whole memory of a user or of a team, one session of it, or what passes
+        `filters`, for good.
+
+        Returns the signed receipt. Name either `user_id`, which has no default here, or `team`:
+        what all members stored there is erased, for which the role `owner` is needed. Raises
+        TypeError for both or none, and ForbiddenError for a role that may not.
+        """
+        verbs.check_scope(user_id, team)
+        if team is not None:
+            user_id = await self._user(None)  # the member that acts
+            team = (await self.show_team(team)).team_id
+        return await self.forget_memory(verbs.erased_scope(user_id, session_id, team, filters))
+
+    async def history(
+        self, fact_id: str, *, user_id: str | None = None, team: str | None = None
+    ) -> list[Fact]:
+        """Return a fact with those that it replaced and those that replaced it, oldest first.
+
+        Raises NotFoundError for a fact that the user does not have.
+        """
+        verbs.check_id(fact_id)
+        user = await self._user(user_id)
+        every = await self._all_facts(user, team)
+        verbs.find_fact(every, fact_id, user, team)
+        return verbs.line_of_facts(every, fact_id)
+
+    async def events(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        after: Time = None,
+        before: Time = None,
+        order: Literal["newest", "oldest"] = "newest",
+        filters: Mapping[str, Any] | None = None,
+        team: str | None = None,
+    ) -> AsyncIterator[ListedEvent]:
+        """Iterate over the turns of a user, complete, in the order of their times."""
+        user_id, filters = verbs.without_user(filters, user_id)
+        fields: dict[str, Any] = {"session_id": session_id, "order": order, "filters": filters}
+        fields |= {"after": after, "before": before}
+        query = verbs.valid(
+            EventsQuery,
+            user_id=await self._user(user_id),
+            limit=verbs.PAGE_MAX,
+            team=team,
+            **fields,
+        )
+        async for page in self._pages(self.list_events, query, "cursor"):
+            for event in page.events:
+                yield event
+
+    async def facts(
+        self,
+        *,
+        user_id: str | None = None,
+        status: FactStatus = "current",
+        as_of: Time = None,
+        filters: Mapping[str, Any] | None = None,
+        team: str | None = None,
+    ) -> AsyncIterator[Fact]:
+        """Iterate over the facts of a user, newest first."""
+        fields = {"status": status, "as_of": as_of, "team": team}
+        facts = self._facts("facts", filters, user_id, **fields)
+        async for fact in facts:
+            yield fact
+
+    async def instructions(
+        self,
+        *,
+        user_id: str | None = None,
+        status: FactStatus = "current",
+        as_of: Time = None,
+        filters: Mapping[str, Any] | None = None,
+        team: str | None = None,
+    ) -> AsyncIterator[Fact]:
+        """Iterate over the standing instructions and preferences of a user, newest first."""
+        fields = {"status": status, "as_of": as_of, "team": team}
+        facts = self._facts("instructions", filters, user_id, **fields)
+        async for fact in facts:
+            yield fact
+
+    async def sessions(
+        self, *, user_id: str | None = None, team: str | None = None
+    ) -> AsyncIterator[ListedSession]:
+        """Iterate over the sessions of a user, latest turn first."""
+        query = verbs.valid(
+            SessionsQuery, user_id=await self._user(user_id), limit=verbs.PAGE_MAX, team=team
+        )
+        async for page in self._pages(self.list_sessions, query, "cursor"):
+            for session in page.sessions:
+                yield session
+
+    async def users(self) -> AsyncIterator[str]:
+        """Iterate over the users of the account that have a memory, by name."""
+        query = UsersQuery(limit=verbs.PAGE_MAX)
+        async for page in self._pages(self.list_users, query, "cursor"):
+            for name in page.users:
+                yield name
+
+    async def _facts(
+        self, which: str, filters: Mapping[str, Any] | None, user_id: str | None, **fields: Any
+    ) -> AsyncIterator[Fact]:
+        user_id, fields["filters"] = verbs.without_user(filters, user_id)
+        fields |= {"which": which, "user_id": await self._user(user_id), "limit": verbs.PAGE_MAX}
+        query = verbs.valid(FactsQuery, **fields)
+        async for page in self._pages(self.list_facts, query, "below"):
+            for fact in page.facts:
+                yield fact
+
+    @staticmethod
+    async def _pages(read: Callable[[Q], Awaitable[P]], query: Q, place: str) -> AsyncIterator[P]:
+        """Yield pages like `Client._pages`."""
+        while True:
+            page = await read(query)
+            yield page
+            if page.next is None:
+                return
+            query = query.model_copy(update={place: page.next})
+
+    async def _all_facts(self, user_id: str, team: str | None) -> list[Fact]:
+        facts = self._facts("all", None, user_id, status="all", team=team)
+        return [fact async for fact in facts]
+
+    async def _user(self, user_id: str | None) -> str:
+        """Return the user of a call. Ask the service once if neither call nor client names one."""
+        if user_id is not None:
+            return user_id
+        if self.user_id is None:
+            self.user_id = (await self.own_key()).user_id
+        return self.user_id
+
+    async def call(
+        self,
+        operation: AnyOperation,
+        *,
+        item_id: str | None = None,
+        message: BaseModel | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """Send the request of an operation and return its answer. Raises ClientError."""
+        request = request_of(operation, message, item_id=item_id, idempotency_key=idempotency_key)
+        return await self.send(request)
+
+    async def other(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Send any request that this version has no method for: JSON in, JSON out."""
+        return await self.send(other(method, path, body, idempotency_key=idempotency_key))
+
     async def send(self, request: ApiRequest[A]) -> A:
         """Send a request like `Client.send`."""
-
-        async def exchange(wait_s: float) -> HttpResponse | NoResponse:
+        attempts = run_attempts(request, self._retry, random.random)
+        wait_s = next(attempts)
+        while True:
             if wait_s:
                 await self._sleep(wait_s)
             try:
-                response = await self._http.request(**self._connection.request_arguments(request))
-            except httpx2.HTTPError as error:
-                return self._connection.no_response(error)
-            return self._connection.response(response)
+                wait_s = attempts.send(await self._exchange(request))
+            except StopIteration as finished:
+                return cast(A, finished.value)
 
-        return await drive_async(run_attempts(request, self._retry, random.random), exchange)
+    async def _exchange(self, request: ApiRequest[Any]) -> HttpResponse | NoResponse:
+        try:
+            response = await self._http.request(**self._connection.request_arguments(request))
+        except httpx2.HTTPError as error:
+            return self._connection.no_response(error)
+        return self._connection.response(response)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -532,3 +779,6 @@ class AsyncClient(Verbs, AsynchronousCaller):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._connection.base_url!r})"

@@ -82,8 +82,7 @@ def make_key(browser: BrowserRequest) -> Response:
 
 def revoke_key(browser: BrowserRequest) -> Response:
     """Revoke a key."""
-    account_id = browser.caller().account_id
-    if not keys.revoke(browser.context, _key_id(browser), account_id=account_id):
+    if not keys.revoke_own(*browser.arguments, _key_id(browser)):
         raise KeyUnknown
     return browser.redirect(
         PATH, notice="The key is revoked. Requests with it are rejected from now on."
