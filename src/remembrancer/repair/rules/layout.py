@@ -255,9 +255,9 @@ def _method_count(group: list[SourceStatement]) -> int:
 
 
 def _uses_count(header: SourceStatement, group: list[SourceStatement]) -> int:
-    """Return the number of leading statements up to the last that uses the loop's variable.
+    """Return the number of statements if each uses the variable of the loop before them; else 0.
 
-    Return 0 if the header is no loop with one variable, or if a later statement may belong to it.
+    Also 0 if the header is no loop with one variable.
     """
     words = [token.text for token in header.tokens[:3]]
     if words[0] != "for" or words[2] != "in":
