@@ -49,5 +49,5 @@ def test_programs_of_the_guide_print_what_it_shows_and_memories_are_imported(
     members = run(["unzip", "-p", str(tmp_path / "out.zip"), "facts.jsonl"], tmp_path, variables)
     [fact] = map(json.loads, members.splitlines())
     assert [one["memory"] for one in written["results"]] == [fact["text"]]
-    assert (fact["text"], fact["user_id"]) == ("Lives in Bergen by the harbour", "mia")
+    assert (fact["text"], fact["user_id"]) == ("Lives in Bergen by the harbour", "ingrid")
     assert fact["metadata"] == {"about": "home"}
