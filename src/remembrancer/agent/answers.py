@@ -232,11 +232,6 @@ def quoted_answer(
     return "\n".join(lines), stored_text
 
 
-def has_evidence(hit: Hit, question: str) -> bool:
-    """Return True if an event contains more than the question itself."""
-    return any(_quotable(hit, question))
-
-
 def _quotable(hit: Hit, question: str) -> tuple[str, str]:
     """Return both sides of a turn.
 
@@ -878,9 +873,8 @@ def events_of(
     context: Context, caller: Caller, hits: Sequence[Hit], message: str
 ) -> list[RetrievedEvent]:
     """Return the full events of hits, except those that only repeat the question."""
-    return _events(
-        context, caller, {hit.event_id: hit for hit in hits if has_evidence(hit, message)}
-    )
+    with_evidence = {hit.event_id: hit for hit in hits if any(_quotable(hit, message))}
+    return _events(context, caller, with_evidence)
 
 
 def _events(

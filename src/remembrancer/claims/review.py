@@ -233,28 +233,22 @@ _REF_RESULTS: dict[str, tuple[CheckName, str]] = {
 }
 
 
-class _Exempt:
-    """Claims without need of a tag: of own texts, in code, list numbers, right arithmetic."""
-
-    def __init__(self, draft: ParsedDraft, own: Sequence[EventEvidence]) -> None:
-        blocks = code_blocks(draft.text)
-        self._text, self._own = draft.text, own
-        self._spans = plain_spans(blank_out(draft.text, blocks))
-        self._in_code = numbers_in_code(draft.text, blocks)
-
-    def has(self, claim: Claim) -> bool:
-        """Return True if a claim needs no tag."""
-        return (
-            self._text[claim.start : claim.end] in self._in_code
-            or any(start <= claim.start and claim.end <= end for start, end in self._spans)
-            or any(one.supports(claim) for one in self._own)
-        )
+def _exempt_claims(draft: ParsedDraft, own: Sequence[EventEvidence]) -> Callable[[Claim], bool]:
+    """Return what says if a claim needs no tag: own texts, code, list numbers, right arithmetic."""
+    blocks = code_blocks(draft.text)
+    spans = plain_spans(blank_out(draft.text, blocks))
+    in_code = numbers_in_code(draft.text, blocks)
+    return lambda claim: (
+        draft.text[claim.start : claim.end] in in_code
+        or any(start <= claim.start and claim.end <= end for start, end in spans)
+        or any(one.supports(claim) for one in own)
+    )
 
 
 def _claim_checks(
     draft: ParsedDraft, cited: Mapping[str, CitedEvent], own_texts: OwnTexts
 ) -> Iterator[Check]:
-    exempt: _Exempt | None = None  # read only if a claim has no tag
+    is_exempt: Callable[[Claim], bool] | None = None  # read only if a claim has no tag
     claims = iter(draft.claims)
     claim = next(claims, None)
     for sentence in draft.sentences:
@@ -268,8 +262,8 @@ def _claim_checks(
             if tags:
                 yield from _support_checks(draft, own, tags, cited)
             elif not (own.weak or sentence.is_question or sentence.is_heading):
-                exempt = exempt or _Exempt(draft, own_texts())
-                if exempt.has(own):
+                is_exempt = is_exempt or _exempt_claims(draft, own_texts())
+                if is_exempt(own):
                     continue
                 detail = f"Put (ref: <event_id>) after it if memory says so, else {_MARKERS}."
                 yield _check_at(draft.text, own.start, own.end, "claim_marked", detail)
