@@ -40,7 +40,7 @@ class Pool:
     """The lessons with their vectors; none for words alone."""
 
     lessons: list[PoolLesson]
-    texts: list[fit.CandidateLesson]
+    texts: list[fit.Wording]
     cohort: fit.Cohort
     heads: fit.Vector
     rules: fit.Vector
@@ -50,7 +50,7 @@ class Pool:
     @classmethod
     def open(cls, lessons: list[PoolLesson], *, vectors: bool) -> Pool:
         """Embed the pool."""
-        texts = [fit.candidate(one.topic, one.essence, one.rules) for one in lessons]
+        texts = [fit.Wording(one.topic, one.essence, one.rules) for one in lessons]
         if not vectors:
             none = fit.NO_VECTOR
             return cls(lessons, texts, fit.cohort_of(None), none, none, lambda _: none)

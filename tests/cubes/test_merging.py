@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from remembrancer.cubes.merging import Wording, contradicts, says_same
+from remembrancer.cubes.fit import Wording
+from remembrancer.cubes.merging import contradicts, says_same
 
 KETTLE = Wording(
     "kettles",

@@ -42,10 +42,19 @@ class Service:
 
 
 def clone_of(folder: Path) -> Path:
-    """Return a clone of this repository, with the packages of this environment."""
+    """Return a clone of this repository's commit, with the packages of this environment.
+
+    It follows a branch, also where this repository is at a commit without one.
+    """
     needed.program("git", "git")
-    clone = folder / "remembrancer"
-    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    origin, clone = folder / "origin", folder / "remembrancer"
+    for command, place in (
+        (["clone", "--quiet", "--bare", str(ROOT), str(origin)], folder),
+        (["update-ref", "refs/heads/main", "HEAD"], origin),
+        (["symbolic-ref", "HEAD", "refs/heads/main"], origin),
+        (["clone", "--quiet", str(origin), str(clone)], folder),
+    ):
+        subprocess.run(["git", *command], cwd=place, check=True)
     (clone / ".venv").symlink_to(sys.prefix)
     return clone
 

@@ -1,23 +1,20 @@
-"""Rules of grants: paths, scopes, agents, actions, expiry."""
+"""Rules of grants: paths and scopes."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import apsw
 import pytest
 from hypothesis import example, given
-from hypothesis.strategies import builds, frozensets, integers, lists, none, sampled_from
+from hypothesis.strategies import lists, sampled_from
 
 from remembrancer.permissions.grants import (
-    Grant,
-    allows,
     covers,
     examples,
     wider,
 )
-from remembrancer.protocol.permissions import ACTIONS, normal_path, normal_scope
+from remembrancer.protocol.permissions import normal_path, normal_scope
 
 PLAIN = sampled_from(
     ["a", "b", "ab", "a.b", ".a", "A", "é", "e\u0301", "[a]", "\\", "?", "a\nb", ".."]
@@ -136,35 +133,3 @@ def test_hostile_patterns_are_matched_in_polynomial_time() -> None:
     """With backtracking at every `*`, this would never finish."""
     assert not covers("/" + "*a" * 100 + "b", "/" + "a" * 1000)
     assert not covers("/**" + "/**/a" * 60 + "/b", "/a" * 128)
-
-
-GRANTS = builds(
-    Grant,
-    scope=SCOPES,
-    actions=frozensets(sampled_from(ACTIONS), min_size=1),
-    agent=sampled_from(["bot", "Bot", "*"]),
-    expires_ms=integers(0, 100),
-    revoked_ms=none() | integers(0, 100),
-)
-
-
-@given(
-    GRANTS,
-    PATHS,
-    sampled_from(ACTIONS),
-    sampled_from(["bot", "Bot", "bot ", "*"]),
-    integers(0, 100),
-)
-def test_grant_allows_only_if_every_condition_holds(
-    grant: Grant, path: str, action: Any, agent: str, now_ms: int
-) -> None:
-    """Agent, action, path and time must match (specification.md#sysperm-exact)."""
-    expected = [
-        covers(grant.scope, path),
-        action in grant.actions,
-        grant.agent in {"*", agent},
-        now_ms < grant.expires_ms,
-        grant.revoked_ms is None,
-    ]
-
-    assert allows(grant, path=path, action=action, agent=agent, now_ms=now_ms) == all(expected)

@@ -90,11 +90,16 @@ def change_password(records: Records, name: str, old: str, new: str) -> None:
     PasswordUnfit, StoreUnavailable.
     """
     hashed_password = hash_password(new)
+    account_id = _confirmed(records, name, old)
+    records.store.write(lambda tx: set_password(tx, account_id, hashed_password, records.clock()))
+
+
+def _confirmed(records: Records, name: str, password: str) -> int:
+    """Return the account of a signed-in browser whose user entered its password again."""
     try:
-        account_id = account_of(records, name, old, is_signed_in=True)
+        return account_of(records, name, password, is_signed_in=True)
     except PasswordUnfit:
         raise SignInRefused from None
-    records.store.write(lambda tx: set_password(tx, account_id, hashed_password, records.clock()))
 
 
 def _begin(tx: Transaction, digest: bytes, name: str, now_ms: int) -> Row | None:
@@ -252,11 +257,7 @@ def confirm(records: Records, session: BrowserSession, token: str, password: str
     A stolen cookie alone must not permit sensitive actions. Failures delay further ones.
     Raises SignInRefused, SignInTooOften, StoreUnavailable.
     """
-    try:
-        account_id = account_of(records, session.account_name, password, is_signed_in=True)
-    except PasswordUnfit:
-        raise SignInRefused from None
-    if account_id != session.account_id:
+    if _confirmed(records, session.account_name, password) != session.account_id:
         raise SignInRefused
     records.store.write(
         lambda tx: tx.run(SQL.confirm_session, digest=digest(token), now_ms=records.clock())

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from ..accounts import OWNER, caller_for, keys
 from ..client import Client
 from ..context import Context, assemble
-from ..memory.exchange.importer import ImportResult, read, store
+from ..memory.exchange.importer import read, store
 from ..protocol.errors import message_of
 from ..protocol.search import Hit, reason_line
 from ..server.app import make_app
@@ -87,7 +87,8 @@ def _tour(say: Callable[[str], None], folder: Path) -> None:
         with serving(context) as address:
             say(f"   It listens on {address}\n")
             say("2. Import a small conversation between a user and an assistant.\n")
-            result = _import(context)
+            caller = caller_for(context)
+            result = store(context, caller, read(context, caller, CONVERSATION))
             say(f"   Stored {result.stored} turns: {_LANGUAGES}\n")
             say("3. Search, as an agent would, with POST /api/v7/memory.")
             say("   'why' lists the signals that found a turn, with its rank by each signal.\n")
@@ -96,11 +97,6 @@ def _tour(say: Callable[[str], None], folder: Path) -> None:
                     words = list(question.focus_words)
                     answer = client.search(question.text, top_k=HITS, focus_words=words)
                     say(_render(question, answer.hits))
-
-
-def _import(context: Context) -> ImportResult:
-    caller = caller_for(context)
-    return store(context, caller, read(context, caller, CONVERSATION))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +10,7 @@ import typer
 
 from .commands import ServiceUrl
 from .memory_commands import User, service_client
-from .output import AsJson
+from .output import AsJson, print_answer
 
 if TYPE_CHECKING:
     from .evaluation import Evaluation
@@ -40,10 +40,7 @@ def evaluate(
     questions = read_questions(file)
     with service_client(url) as client:
         result = measure(client, questions, user_id=user_id, top_k=top_k)
-    if as_json:
-        print(json.dumps(result.as_json(), indent=2, ensure_ascii=False))
-    else:
-        print(_text(result))
+    print_answer(asdict(result), _text(result), as_json=as_json)
     recall = result.recall[str(top_k)]
     if recall is not None and recall < at_least:
         raise typer.Exit(1)

@@ -6,14 +6,15 @@ import re
 import statistics
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..client import Client
 from ..protocol.limits import TOP_K_MAX
+from ..protocol.message import first_fault
 from ..protocol.search import ExplainedHit, MemoryAnswer, MemoryQuery
 from ..settings import SettingInvalid
 
@@ -61,10 +62,6 @@ class Evaluation:
     median_ms: float = 0.0  # of a search, measured by the client
     misses: list[Miss] = field(default_factory=list)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the figures for JSON."""
-        return asdict(self)
-
 
 def read_questions(path: Path) -> list[Question]:
     """Return the questions of a file of JSON lines. Raises SettingInvalid, naming the line."""
@@ -81,10 +78,8 @@ def read_questions(path: Path) -> list[Question]:
         try:
             questions.append(Question.model_validate_json(line))
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the line"
             raise SettingInvalid(
-                f"{path}, line {number}: {place}: {first['msg']}. Expected is "
+                f"{path}, line {number}: {first_fault(error)}. Expected is "
                 '{"question": "…", "expected": ["event id or text of the turn", …]}.'
             ) from error
     if not 0 < len(questions) <= QUESTIONS_MAX:

@@ -17,7 +17,15 @@ import typer
 
 from ..protocol.trust import TextSource
 from .commands import FilterOptions, ServiceUrl, options_of, service_key, service_url
-from .output import AsJson, Commands, Output, OutputFormat, print_list, takes_options
+from .output import (
+    AsJson,
+    Commands,
+    Output,
+    OutputFormat,
+    print_answer,
+    print_list,
+    takes_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -186,12 +194,7 @@ def remember(
         "session_id": added.session_id,
         "notes": list(added.notes),
     }
-    if as_json:
-        print_list([], (), OutputFormat.JSON, document=document)
-        return
-    print(added.event_id)
-    for note in added.notes:
-        print(note, file=sys.stderr)
+    print_answer(document, added.event_id, *added.notes, as_json=as_json)
 
 
 facts_app = Commands(invoke_without_command=True)
@@ -255,13 +258,9 @@ def add_fact(
     }
     with service_client(url) as client:
         stored = client.add_fact(text, user_id=user_id, **fields)
+    notes = [stored.detail] if stored.detail else []
     document = stored.model_dump(mode="json")
-    if as_json:
-        print_list([], (), OutputFormat.JSON, document=document)
-        return
-    print(stored.fact.fact_id)
-    if stored.detail:
-        print(stored.detail, file=sys.stderr)
+    print_answer(document, stored.fact.fact_id, *notes, as_json=as_json)
 
 
 @facts_app.command("move")
@@ -305,10 +304,7 @@ def delete(
     """
     with service_client(url) as client:
         erased = client.delete(item_id, team=team)
-    if as_json:
-        print_list([], (), OutputFormat.JSON, document=erased.model_dump(mode="json"))
-        return
-    print(f"Erased {item_id}.")
+    print_answer(erased.model_dump(mode="json"), f"Erased {item_id}.", as_json=as_json)
 
 
 def forget(
@@ -338,11 +334,8 @@ def forget(
             user_id=user_id, session_id=session_id, filters=options_of(filters_of, filters)
         )
     document = forgotten.model_dump(mode="json")
-    if as_json:
-        print_list([], (), OutputFormat.JSON, document=document)
-        return
     counts = ", ".join(f"{n:,} {name}" for name, n in document["counts"].items() if n)
-    print(f"Erased: {counts or 'nothing was stored'}.")
+    print_answer(document, f"Erased: {counts or 'nothing was stored'}.", as_json=as_json)
 
 
 def users(url: ServiceUrl = None, as_json: AsJson = False) -> None:
@@ -352,10 +345,7 @@ def users(url: ServiceUrl = None, as_json: AsJson = False) -> None:
     """
     with service_client(url) as client:
         names = list(client.users())
-    if as_json:
-        print_list([], (), OutputFormat.JSON, document=names)
-        return
-    print("\n".join(names) if names else "This account has no users yet.")
+    print_answer(names, "\n".join(names) or "This account has no users yet.", as_json=as_json)
 
 
 def sessions(
@@ -503,18 +493,12 @@ def _print(
     as_json: bool,
     document: Any,
 ) -> None:
-    output = OutputFormat.JSON if as_json else output
-    if output is OutputFormat.CSV:  # the columns `date` and `text` are made for a table
-        rows = [
-            {name: value for name, value in row.items() if name != "date" and name in _csv(row)}
-            for row in rows
-        ]
-    print_list(rows, columns, output, document=document)
-
-
-def _csv(row: dict[str, Any]) -> set[str]:
-    """Return the columns of CSV: `text` only where some of the rows have no two sides."""
-    return set(row) - ({"text"} if "query" in row and "kind" not in row else set())
+    if output is OutputFormat.CSV and not as_json:
+        # The column `date` is made for a table, and so is `text` where each row has two sides.
+        has_sides = bool(rows) and "query" in rows[0] and "kind" not in rows[0]
+        drops = {"date", "text"} if has_sides else {"date"}
+        rows = [{name: row[name] for name in row if name not in drops} for row in rows]
+    print_list(rows, columns, OutputFormat.JSON if as_json else output, document=document)
 
 
 def _both(query: str, response: str) -> str:

@@ -115,6 +115,16 @@ def _option(parameter: inspect.Parameter, text: str | None) -> inspect.Parameter
     return parameter.replace(annotation=Annotated[kind, info])
 
 
+def print_answer(document: Any, text: str, *notes: str, as_json: bool) -> None:
+    """Print the JSON of an answer, or its text, with the notes on stderr."""
+    if as_json:
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    print(text)
+    for note in notes:
+        print(note, file=sys.stderr)
+
+
 def print_list(
     rows: Sequence[Mapping[str, Any]],
     columns: Sequence[str],

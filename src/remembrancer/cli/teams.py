@@ -142,7 +142,9 @@ def remove(
     """
     from ..accounts import caller_for
     from ..permissions import teams
+    from ..protocol.teams import TeamMemberRemoval
 
     with open_store_records(context, data) as records:
-        teams.remove_member(records, caller_for(records, account), team, member)
+        removal = TeamMemberRemoval(member_id=member)
+        teams.remove_member(records, caller_for(records, account), team, removal)
     print("The membership has ended.", file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, TypeVarTuple, cast
 from urllib.parse import quote
@@ -60,6 +60,7 @@ def is_valid_key(key: str) -> bool:
 JSON = "application/json"
 A = TypeVar("A")
 M = TypeVar("M", bound=BaseModel)
+S = TypeVar("S")
 Inputs = TypeVarTuple("Inputs")
 _PLACE = re.compile(r"\{\w+\}")  # of the id in a path
 
@@ -295,3 +296,28 @@ def run_attempts(
         if next_wait_s is None:
             raise error
         wait_s = next_wait_s
+
+
+# --- Generators that ask for what needs I/O: requests of a tool, attempts, steps of a turn --------
+
+
+def drive(steps: Generator[S, Any, A], answer: Callable[[S], Any]) -> A:
+    """Return the result of a generator; `answer` gives what it yields for."""
+    result: Any = None
+    while True:
+        try:
+            step = steps.send(result)
+        except StopIteration as finished:
+            return cast(A, finished.value)
+        result = answer(step)
+
+
+async def drive_async(steps: Generator[S, Any, A], answer: Callable[[S], Awaitable[Any]]) -> A:
+    """Return the result of a generator like `drive`, with asyncio."""
+    result: Any = None
+    while True:
+        try:
+            step = steps.send(result)
+        except StopIteration as finished:
+            return cast(A, finished.value)
+        result = await answer(step)

@@ -19,12 +19,11 @@ class KeyMissingError(ValueError):
     """
 
 
-def find_url(environment: Mapping[str, str] | None = None) -> str:
+def find_url(environment: Mapping[str, str] = os.environ) -> str:
     """Return the address of the service: REMEMBRANCER_URL, else the saved or default address.
 
     Raises KeyMissingError if other users can read the file, which is also a file of the key.
     """
-    environment = os.environ if environment is None else environment
     if url := environment.get(URL_NAME):
         return url
     path = url_file(environment)
@@ -36,21 +35,19 @@ def find_url(environment: Mapping[str, str] | None = None) -> str:
         raise KeyMissingError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def find_key(environment: Mapping[str, str] | None = None, *, agent: str | None = None) -> str:
+def find_key(environment: Mapping[str, str] = os.environ, *, agent: str | None = None) -> str:
     """Return the key of the service: REMEMBRANCER_KEY, else the content of the key file.
 
     Raises KeyMissingError if there is none, or if other users can read the file.
     """
-    environment = os.environ if environment is None else environment
     return environment.get(KEY_NAME) or _read(key_file(environment, agent=agent))
 
 
-def key_file(environment: Mapping[str, str] | None = None, *, agent: str | None = None) -> Path:
+def key_file(environment: Mapping[str, str] = os.environ, *, agent: str | None = None) -> Path:
     """Return the path of the key file, as the hooks find it. The file may not exist.
 
     An agent without a file of its own uses that of `remembrancer login`.
     """
-    environment = os.environ if environment is None else environment
     if path := environment.get(KEY_FILE_NAME):
         return Path(path)
     if agent and (own := agent_key_file(agent, environment)).exists():
@@ -58,18 +55,18 @@ def key_file(environment: Mapping[str, str] | None = None, *, agent: str | None 
     return default_key_file(environment)
 
 
-def agent_key_file(agent: str, environment: Mapping[str, str] | None = None) -> Path:
+def agent_key_file(agent: str, environment: Mapping[str, str] = os.environ) -> Path:
     """Return the path of the file with the key of one agent. The file may not exist."""
     return default_key_file(environment).with_name(f"{agent}.key")
 
 
-def default_key_file(environment: Mapping[str, str] | None = None) -> Path:
+def default_key_file(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the path of the key file without REMEMBRANCER_KEY_FILE."""
-    config = (os.environ if environment is None else environment).get("XDG_CONFIG_HOME")
+    config = environment.get("XDG_CONFIG_HOME")
     return (Path(config) if config else Path.home() / ".config") / "remembrancer" / "key"
 
 
-def url_file(environment: Mapping[str, str] | None = None) -> Path:
+def url_file(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the path of the file with the address that the saved key is for.
 
     It is `url` beside the key file; for the file of REMEMBRANCER_KEY_FILE, its name with `.url`,

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -59,6 +60,11 @@ class ServiceError(ClientError):
 
     code: ClassVar[str] = ""  # empty: an error code that this version does not know
 
+    def __init_subclass__(cls) -> None:
+        """Name the code of a subclass: that of `TooLargeError` is `too_large`."""
+        words = re.findall("[A-Z][a-z]+", cls.__name__.removesuffix("Error"))
+        cls.code = "_".join(words).lower()
+
     def __init__(
         self, status: int, problem: Mapping[str, Any], *, retry_after_s: float | None = None
     ) -> None:
@@ -86,103 +92,69 @@ class ServiceError(ClientError):
 class MalformedRequestError(ServiceError):
     """The request is not valid HTTP."""
 
-    code = "malformed_request"
-
 
 class InvalidJsonError(ServiceError):
     """The request body is not a JSON object."""
-
-    code = "invalid_json"
 
 
 class UnauthorizedError(ServiceError):
     """The API key is missing or invalid."""
 
-    code = "unauthorized"
-
 
 class ForbiddenError(ServiceError):
     """The API key is valid but does not permit this request."""
-
-    code = "forbidden"
 
 
 class NotFoundError(ServiceError):
     """The resource does not exist or belongs to another account."""
 
-    code = "not_found"
-
 
 class MethodNotAllowedError(ServiceError):
     """The path does not accept this HTTP method."""
-
-    code = "method_not_allowed"
 
 
 class TooSlowError(ServiceError):
     """The request body did not arrive in time."""
 
-    code = "too_slow"
-
 
 class ConflictError(ServiceError):
     """The request conflicts with an earlier one."""
-
-    code = "conflict"
 
 
 class TooLargeError(ServiceError):
     """The request body is too large."""
 
-    code = "too_large"
-
 
 class UnsupportedMediaTypeError(ServiceError):
     """The request body must be JSON."""
-
-    code = "unsupported_media_type"
 
 
 class RangeNotSatisfiableError(ServiceError):
     """The requested range lies outside the file."""
 
-    code = "range_not_satisfiable"
-
 
 class InvalidRequestError(ServiceError):
     """The request is invalid; `errors` lists the fields."""
-
-    code = "invalid_request"
 
 
 class MisdirectedRequestError(ServiceError):
     """The service does not answer to the host name in its address."""
 
-    code = "misdirected_request"
-
 
 class TooManyRequestsError(ServiceError):
     """The rate limit of this API key is exceeded; `retry_after_s` says how long to wait."""
-
-    code = "too_many_requests"
 
 
 class TooManyHeadersError(ServiceError):
     """The request has too many headers."""
 
-    code = "too_many_headers"
-
 
 class InternalError(ServiceError):
     """The service failed; its log has more under `instance`."""
 
-    code = "internal"
-
 
 class UnavailableError(ServiceError):
     """A component that this request needs is unavailable."""
-
-    code = "unavailable"
 
 
 # For errors returned by something in front of the service, such as a proxy.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from ..protocol.files import FileCommand
+from ..protocol.message import first_fault
 from .api import AsyncClient, Client
 from .errors import ClientError
 
@@ -87,6 +88,4 @@ def _parse_command(tool_input: object, user_id: str | None) -> FileCommand:
     try:
         return FileCommand.model_validate({**tool_input, "user_id": user_id})
     except ValidationError as error:
-        fault = error.errors()[0]
-        field = ".".join(map(str, fault["loc"])) or "the input"
-        raise _InvalidCommandError(f"{field}: {fault['msg']}") from None
+        raise _InvalidCommandError(first_fault(error)) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from .credentials import default_key_file
@@ -10,9 +9,9 @@ from .credentials import default_key_file
 OFF_NAME = ".remembrancer-off"
 
 
-def pause_file(environment: Mapping[str, str] | None = None) -> Path:
+def pause_file() -> Path:
     """Return the path of the file that switches memory off everywhere. It may not exist."""
-    return default_key_file(environment).with_name("off")
+    return default_key_file().with_name("off")
 
 
 def project_pause_file(folder: Path) -> Path:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Literal, TypeAlias, cast
+from operator import attrgetter
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
@@ -37,7 +38,7 @@ from ..protocol.status import OwnKeyQuery
 from ..protocol.summaries import StartPack, StartQuery
 from ..protocol.text import beginning
 from .api import AsyncClient, Client
-from .api_request import ApiRequest, request_of
+from .api_request import ApiRequest, drive, drive_async, request_of
 from .runtime.session import recalled_text
 
 # --- The JSON Schema of the arguments of a tool, made from the model of its request ----------
@@ -192,45 +193,21 @@ class Tool:
         return answer
 
 
-def _for_openai(tool: Tool) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.input_schema,
-    }
-    return {"type": "function", "function": function}
-
-
-def _for_anthropic(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": tool.input_schema,
-    }
-
-
-def _for_mcp(tool: Tool) -> dict[str, Any]:
+def described(tool: Tool, schema_format: SchemaFormat) -> dict[str, Any]:
+    """Describe a tool for OpenAI (chat completions), Anthropic (messages) or MCP."""
+    texts = {"name": tool.name, "description": tool.description}
+    if schema_format == "openai":
+        return {"type": "function", "function": {**texts, "parameters": tool.input_schema}}
+    if schema_format == "anthropic":
+        return {**texts, "input_schema": tool.input_schema}
     output = {} if tool.output_schema is None else {"outputSchema": tool.output_schema}
     return {
-        "name": tool.name,
+        **texts,
         "title": tool.title,
-        "description": tool.description,
         "inputSchema": tool.input_schema,
         **output,
         "annotations": tool.annotations,
     }
-
-
-_FORMATS: Mapping[SchemaFormat, Callable[[Tool], dict[str, Any]]] = {
-    "openai": _for_openai,
-    "anthropic": _for_anthropic,
-    "mcp": _for_mcp,
-}
-
-
-def described(tool: Tool, schema_format: SchemaFormat) -> dict[str, Any]:
-    """Describe a tool for OpenAI (chat completions), Anthropic (messages) or MCP."""
-    return _FORMATS[schema_format](tool)
 
 
 def _session(arguments: Mapping[str, Any]) -> OwnKeyQuery | None:
@@ -280,14 +257,7 @@ def call_tool(
     user_id: str | None = None,
 ) -> BaseModel:
     """Call a tool, as `Tool.steps` does. Raises ToolArgumentsError and ClientError."""
-    steps = _tool(name).steps(arguments, base_url, user_id)
-    answer: Any = None
-    while True:
-        try:
-            request = steps.send(answer)
-        except StopIteration as finished:
-            return cast(BaseModel, finished.value)
-        answer = client.send(request)
+    return drive(_tool(name).steps(arguments, base_url, user_id), client.send)
 
 
 async def acall_tool(
@@ -298,14 +268,7 @@ async def acall_tool(
     user_id: str | None = None,
 ) -> BaseModel:
     """Call a tool like `call_tool`, with asyncio."""
-    steps = _tool(name).steps(arguments, base_url, user_id)
-    answer: Any = None
-    while True:
-        try:
-            request = steps.send(answer)
-        except StopIteration as finished:
-            return cast(BaseModel, finished.value)
-        answer = await client.send(request)
+    return await drive_async(_tool(name).steps(arguments, base_url, user_id), client.send)
 
 
 def schemas(schema_format: SchemaFormat) -> list[dict[str, Any]]:
@@ -458,10 +421,6 @@ def _start_pack(request: StartQuery, _base_url: str, _user_id: str | None) -> To
     return pack
 
 
-def _start_pack_text(pack: StartPack) -> str:
-    return pack.prompt_text  # already fenced
-
-
 # The tools that a coding agent needs, each with the optional arguments that it is shown.
 MEMORY_TOOLS: Mapping[str, str] = {
     "recall": "error session_id project after before",
@@ -542,7 +501,7 @@ class Tools:
         StartPack,
         _start_pack,
         optional="session_id project user_id",
-        render=_start_pack_text,
+        render=attrgetter("prompt_text"),  # already fenced
         is_read_only=True,
         beside_hooks=None,
     )

@@ -139,9 +139,7 @@ def parse(model: type[M], values: Mapping[str, Any]) -> M:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise InvalidRequest(f"{field}: {first['msg']}" if field else str(first["msg"])) from None
+        raise bodies.refusal(error) from None
 
 
 def link_to(path: str, **values: object) -> str:

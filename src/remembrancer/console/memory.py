@@ -66,7 +66,7 @@ _STATE = (
 
 def search_fields(params: Mapping[str, str]) -> dict[str, Any]:
     """Return the state that the parameters of an address hold. Raises InvalidRequest."""
-    fields: dict[str, Any] = {
+    return {
         "query": layout.text(params, "query", limits.QUERY_CHARACTERS_MAX),
         "focus": layout.text(params, "focus", limits.FOCUS_WORD_CHARACTERS_MAX),
         "filters": layout.text(params, "filters", limits.METADATA_TEXT_CHARACTERS_MAX),
@@ -83,7 +83,6 @@ def search_fields(params: Mapping[str, str]) -> dict[str, Any]:
         "status": layout.one_of(params, "status", STATUSES),
         "top_k": layout.number(params, "top_k") or HITS,
     }
-    return fields
 
 
 def turn_filters(fields: Mapping[str, Any], *names: str) -> dict[str, Any] | None:
@@ -597,6 +596,9 @@ def act_on_several(browser: BrowserRequest) -> Response:
     return browser.redirect(back, notice=f"{len(facts)} of {len(ids)} facts {done[do]}.")
 
 
+_ERASED = ("user_id", "session_id", "after", "before")  # fields that say what is to be erased
+
+
 def confirm_forget(browser: BrowserRequest) -> Response:
     """Show counts of what would be erased; with `sure`, erase it."""
     form, caller = browser.form, browser.caller()
@@ -611,11 +613,7 @@ def confirm_forget(browser: BrowserRequest) -> Response:
     values: dict[str, Any] = {
         "target": _target(request),
         "name": None if request.is_narrowed else user_id,
-        "fields": {
-            name: form[name]
-            for name in ("user_id", "session_id", "after", "before")
-            if form.get(name)
-        },
+        "fields": {name: form[name] for name in _ERASED if form.get(name)},
         "counts": forget(browser.context, caller, request).counts.model_dump(),
         "mentioned_in": [],
         "cancel_path": link_to(PATH, user_id=user_id),
@@ -627,12 +625,8 @@ def confirm_forget(browser: BrowserRequest) -> Response:
         confirmed_request = request.model_copy(update={"dry_run": False, "confirm": confirm})
         result = forget(browser.context, caller, confirmed_request)
     except NotConfirmed:
-        return browser.page(
-            "forget.html",
-            status=422,
-            **values,
-            error="The name does not match. Nothing was erased.",
-        )
+        error = "The name does not match. Nothing was erased."
+        return browser.page("forget.html", status=422, error=error, **values)
     return browser.redirect(
         link_to(PATH, user_id=user_id if request.is_narrowed else None),
         notice=_erasure_notice(result.counts.model_dump()),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from pydantic import ValidationError
 from starlette.responses import Response
 
 from ..accounts import default_user_id, keys, sign_in
@@ -14,11 +13,11 @@ from ..accounts.durations import duration
 from ..accounts.keys import NewKey
 from ..accounts.prompts import prompt_of, set_prompt
 from ..accounts.sign_in import PasswordUnfit, SignInRefused, SignInTooOften
-from ..http.bodies import fault, invalid, parse_query
+from ..http.bodies import parse_query
 from ..protocol import limits
 from ..protocol.agent import PromptQuery, PromptWrite
 from ..protocol.errors import InvalidRequest, NotFound
-from . import browser_session
+from . import browser_session, layout
 from .browser_session import BrowserRequest, Page
 from .connect import setup_snippets
 from .sign_in import begin
@@ -108,14 +107,11 @@ def write_prompt(browser: BrowserRequest) -> Response:
     # browsers send line breaks as CRLF
     values = browser.form | {"prompt": browser.form.get("prompt", "").replace("\r\n", "\n")}
     try:
-        request = PromptWrite.model_validate(
-            {"prompt": values["prompt"], "user_id": values.get("user_id") or None}
+        request = layout.parse(
+            PromptWrite, {"prompt": values["prompt"], "user_id": values.get("user_id") or None}
         )
-    except ValidationError as error:
-        message = invalid(
-            fault(one) for one in error.errors(include_url=False, include_input=False)
-        ).detail
-        return _page(browser, FormError(form="prompt", message=message, values=values))
+    except InvalidRequest as error:
+        return _page(browser, FormError(form="prompt", message=error.detail, values=values))
     prompt = set_prompt(*browser.arguments, request)
     notice = (
         "The prompt is saved. Agents get it with their next request for the prompt."

@@ -21,12 +21,14 @@ from ..protocol.teams import (
     InvitationAccept,
     InvitationCreate,
     InvitationCreated,
+    InvitationRemoval,
     Team,
     TeamAuditQuery,
     TeamChange,
     TeamCreate,
     TeamDeletion,
     TeamMemberChange,
+    TeamMemberRemoval,
 )
 from . import browser_session
 from .browser_session import BrowserRequest, Page
@@ -68,9 +70,8 @@ def _invite(browser: BrowserRequest, request: InvitationCreate) -> Outcome:
     return _page(browser, _team_id(browser), invitation=invitation)  # its token is shown once
 
 
-def _withdraw(browser: BrowserRequest, _: None) -> Outcome:
-    invitation_id = browser.form.get("invitation_id", "")
-    teams.withdraw_invitation(*browser.arguments, _team_id(browser), invitation_id)
+def _withdraw(browser: BrowserRequest, request: InvitationRemoval) -> Outcome:
+    teams.withdraw_invitation(*browser.arguments, _team_id(browser), request)
     return _team_id(browser), "The invitation no longer works."
 
 
@@ -79,10 +80,9 @@ def _change_role(browser: BrowserRequest, request: TeamMemberChange) -> Outcome:
     return _team_id(browser), "The role holds from the next request on."
 
 
-def _remove(browser: BrowserRequest, _: None) -> Outcome:
+def _remove(browser: BrowserRequest, request: TeamMemberRemoval) -> Outcome:
     """Remove a member, or leave the team."""
-    member_id = browser.form.get("member_id", "")
-    left = teams.remove_member(*browser.arguments, _team_id(browser), member_id)
+    left = teams.remove_member(*browser.arguments, _team_id(browser), request)
     notice = "The membership has ended. What the member wrote stays with the team."
     return _team_id(browser) if any(row.is_self for row in left.members) else "", notice
 
@@ -93,14 +93,14 @@ def _delete(browser: BrowserRequest, request: TeamDeletion) -> Outcome:
 
 
 # By the last part of its address: the request of a form, its fields, and what it does.
-_FORMS: dict[str, tuple[type[BaseModel] | None, tuple[str, ...], Callable[..., Outcome]]] = {
+_FORMS: dict[str, tuple[type[BaseModel], tuple[str, ...], Callable[..., Outcome]]] = {
     "create": (TeamCreate, ("name", "user_id"), _create),
     "accept": (InvitationAccept, ("token", "user_id"), _accept),
     "rename": (TeamChange, ("name",), _rename),
     "invite": (InvitationCreate, ("role", "expires_in_hours"), _invite),
-    "withdraw": (None, (), _withdraw),
+    "withdraw": (InvitationRemoval, ("invitation_id",), _withdraw),
     "role": (TeamMemberChange, ("member_id", "role"), _change_role),
-    "remove": (None, (), _remove),
+    "remove": (TeamMemberRemoval, ("member_id",), _remove),
     "delete": (TeamDeletion, ("confirm",), _delete),
 }
 
@@ -114,7 +114,7 @@ def _send(browser: BrowserRequest, *, name: str) -> Response:
         values["user_id"] = values["user_id"] or None
     if "expires_in_hours" in values:
         values["expires_in_hours"] = number_in(values["expires_in_hours"])
-    request = None if model is None else parse_form(model, values)
+    request = parse_form(model, values)
     if isinstance(request, dict):
         message, status = " ".join(request.values()), 422
     else:

@@ -155,22 +155,14 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
             votes = [vote for vote in votes if vote.own]
         if caller.pinned_user_id is not None:
             votes = [vote for vote in votes if vote.user_id in (None, caller.pinned_user_id)]
-        session = (
-            tx.one_or_none(SQL.session_of_cube, session=row.session)
-            if row.own and row.session is not None
-            else None
-        )
+        session = event = None
+        if row.own:
+            event_id = row.evidence.strip()
+            session = tx.one_or_none(SQL.session_of_cube, session=row.session)
+            if EVENT_ID.fullmatch(event_id):
+                event = tx.one_or_none(LESSONS.event_of_account, event_id=event_id)
         if session is not None and caller.pinned_user_id not in (None, session.user_id):
             session = None
-        is_event_id = row.own and EVENT_ID.fullmatch(row.evidence.strip())
-        event = (
-            tx.one_or_none(
-                LESSONS.event_of_account,
-                event_id=row.evidence.strip(),
-            )
-            if is_event_id
-            else None
-        )
         return CubeDetail(
             card=_card(row, _record(tx, caller, row)),
             exposures=_exposures(tx, caller, row.id),
@@ -180,7 +172,7 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
             votes=votes,
             user_id=session and session.user_id,
             session_id=session and session.session_id,
-            event_id=row.evidence.strip() if event else None,
+            event_id=event and event_id,
         )
 
     return records.store.read(read, account_id=caller.account_id)

@@ -68,21 +68,24 @@ class Similarities:
     error: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateLesson:
+@dataclass(frozen=True, slots=True)
+class Wording:
     """The texts of a lesson that are compared, and its similarities; None without vectors."""
 
-    head: str  # topic and essence
-    rules: str
     topic: str
+    essence: str
+    rules: str
     near: Similarities | None = None
 
+    @property
+    def head(self) -> str:
+        """Topic and essence."""
+        return f"{self.topic}. {self.essence}"
 
-def candidate(
-    topic: str, essence: str, rules: str, near: Similarities | None = None
-) -> CandidateLesson:
-    """Return a lesson by its texts."""
-    return CandidateLesson(head=f"{topic}. {essence}", rules=rules, topic=topic, near=near)
+    @property
+    def text(self) -> str:
+        """All texts as one."""
+        return f"{self.head}\n{self.rules}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class Scale:
 class CohortTerms:
     """The terms of the lessons that every situation is compared with."""
 
-    def __init__(self, lessons: Sequence[CandidateLesson]) -> None:
+    def __init__(self, lessons: Sequence[Wording]) -> None:
         self.size = len(lessons)
         terms = [(terms_of(lesson.head), terms_of(lesson.rules)) for lesson in lessons]
         places, head_places = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
@@ -148,7 +151,7 @@ class Cohort:
     """The lessons that every situation is compared with, and their vectors."""
 
     def __init__(
-        self, lessons: Sequence[CandidateLesson], terms: CohortTerms, embedder: Embedder | None
+        self, lessons: Sequence[Wording], terms: CohortTerms, embedder: Embedder | None
     ) -> None:
         self.heads = [lesson.head for lesson in lessons]
         self.terms = terms
@@ -208,7 +211,7 @@ class SituationWords:
         self.cohort_mass = cohort.shared_mass(self._all)
         self._overlaps: dict[tuple[str, str, str], WordOverlap] = {}  # by the texts
 
-    def overlap(self, lesson: CandidateLesson) -> WordOverlap:
+    def overlap(self, lesson: Wording) -> WordOverlap:
         """Return what a lesson shares with the situation."""
         key = lesson.head, lesson.rules, lesson.topic
         if key not in self._overlaps:
@@ -259,7 +262,7 @@ class LessonFit:
         nearest = np.maximum.reduce(rows) if rows else np.zeros(cohort.terms.size)
         self._levels: Floats = _level(nearest, *self._words.cohort_mass)
 
-    def probabilities(self, lessons: Sequence[CandidateLesson]) -> list[float]:
+    def probabilities(self, lessons: Sequence[Wording]) -> list[float]:
         """Return the probability (0..1) that each lesson fits."""
         if not lessons:
             return []
@@ -269,7 +272,7 @@ class LessonFit:
         chances: list[float] = (1 / (1 + np.exp(-scaled @ weights.slope - weights.bias))).tolist()
         return chances
 
-    def features(self, lessons: Sequence[CandidateLesson]) -> Floats:
+    def features(self, lessons: Sequence[Wording]) -> Floats:
         """Return the features of lessons, shape (lessons, features), as the weights are ordered.
 
         The last ones are the lead of a lesson over all others: of the cohort and of `lessons`.
@@ -285,7 +288,7 @@ class LessonFit:
             row += [row[_LEVEL] - fmean(best[:most]) for most in (1, 5, _LED_MAX)]
         return np.array(rows)
 
-    def _features(self, lesson: CandidateLesson) -> list[float]:
+    def _features(self, lesson: Wording) -> list[float]:
         shared = self._words.overlap(lesson)
         near = lesson.near
         cosines = (0.0,) * 3 if near is None else (near.head, near.rules, near.error)
@@ -313,7 +316,7 @@ _cohorts: dict[str, Cohort] = {}  # by the name of the embedder
 _cohorts_lock = threading.Lock()
 
 
-def shared_words(situation: Situation, lesson: CandidateLesson, most: int) -> list[str]:
+def shared_words(situation: Situation, lesson: Wording, most: int) -> list[str]:
     """Return words of a situation that a lesson has too, as they are written, rarest first.
 
     At most `most`.
@@ -339,7 +342,7 @@ def chances(
     embedder: Embedder | None,
     message: Vector,
     error: Vector,
-    lessons: Sequence[CandidateLesson],
+    lessons: Sequence[Wording],
 ) -> list[float]:
     """Return the probability that each lesson fits: by words, or with vectors if that is higher.
 
@@ -420,8 +423,8 @@ def cohort_of(embedder: Embedder | None) -> Cohort:
 
 
 @cache
-def _starter_lessons() -> list[CandidateLesson]:
-    return [candidate(one.topic, one.essence, one.rules) for one in load_starter()]
+def _starter_lessons() -> list[Wording]:
+    return [Wording(one.topic, one.essence, one.rules) for one in load_starter()]
 
 
 @cache
@@ -429,7 +432,7 @@ def _starter_terms() -> CohortTerms:
     return CohortTerms(_starter_lessons())
 
 
-def _encoded(lessons: Sequence[CandidateLesson], embedder: Embedder) -> tuple[Vector, Vector]:
+def _encoded(lessons: Sequence[Wording], embedder: Embedder) -> tuple[Vector, Vector]:
     """Return the vectors of heads and rules, shape (lessons, dimensions) each."""
     heads, rules = [one.head for one in lessons], [one.rules for one in lessons]
     vectors = embedder.encode([*heads, *rules])

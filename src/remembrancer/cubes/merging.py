@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from ..search import normalize
 from ..search.text.analysis import identifier_names, words
-from .fit import terms_of
+from .fit import Wording, terms_of
 
 SAME_SHARE_MIN = 0.75  # of the terms of both lessons that both have
 RULE_SHARE_MIN = 0.6  # the same, of two rules that contradict each other
@@ -27,20 +27,6 @@ _NEGATION = re.compile(
 )
 _CLEAR_RULES = 3  # more rules are harder to follow
 _CLEAR_CHARACTERS = 600
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """The texts of a lesson that are compared."""
-
-    topic: str
-    essence: str
-    rules: str
-
-    @property
-    def text(self) -> str:
-        """All texts as one."""
-        return f"{self.topic}. {self.essence}\n{self.rules}"
 
 
 def says_same(one: Wording, other: Wording) -> bool:

@@ -28,7 +28,7 @@ from ..protocol.text import Moment, Telling, beginning
 from ..store import Row, Transaction, load_queries
 from . import publishing
 from .lessons import Lesson, PreparedCube, prepare_cube, store_cube, visible_evidence
-from .starter import EVIDENCE, StarterLesson, load_starter
+from .starter import EVIDENCE, load_starter
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -432,20 +432,7 @@ def add_starter(context: Context, caller: Caller) -> AddedLessons:
 
     Raises KeyIsReadOnly, StoreUnavailable, EmbedderUnavailable.
     """
-    lessons = [
-        Lesson(
-            kind=one.kind,
-            topic=one.topic,
-            essence=one.essence,
-            rules=one.rules,
-            evidence=one.evidence,
-            publish=True,
-            source="import",
-            for_account=True,
-        )
-        for one in load_starter()
-    ]
-    return _add_lessons(context, caller, lessons)
+    return _add_lessons(context, caller, load_starter())
 
 
 def _add_lessons(context: Context, caller: Caller, lessons: Sequence[Lesson]) -> AddedLessons:
@@ -497,7 +484,7 @@ def _unknown(
             yield one
 
 
-def _texts_of(lesson: Lesson | StarterLesson | Row) -> LessonTexts:
+def _texts_of(lesson: Lesson | Row) -> LessonTexts:
     return lesson_texts(lesson.topic, lesson.essence, lesson.rules)
 
 

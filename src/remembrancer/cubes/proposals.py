@@ -18,7 +18,7 @@ from ..protocol.errors import NotFound
 from ..protocol.text import is_placeholder
 from ..search import cosines, fitting, parse_query
 from ..store import Row, Transaction
-from .fit import NO_VECTOR
+from .fit import NO_VECTOR, Wording
 from .lessons import (
     SQL,
     Lesson,
@@ -30,7 +30,7 @@ from .lessons import (
     store_cube,
     visibility_of,
 )
-from .merging import Wording, clarity, says_same
+from .merging import clarity, says_same
 from .serving import visible_views, wording_of
 
 COMPARED_MAX = 8  # nearest cubes by words, of each index

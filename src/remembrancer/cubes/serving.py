@@ -36,18 +36,17 @@ from ..search import (
 from ..store import Row, Transaction
 from .fit import (
     NO_VECTOR,
-    CandidateLesson,
     Similarities,
     Situation,
     Vector,
-    candidate,
+    Wording,
     chances,
     cohort_of,
     fits_min,
     shared_words,
 )
 from .lessons import SQL, cube_text, visible_evidence
-from .merging import Wording, contradicts
+from .merging import contradicts
 from .rules import freshness, retired_by_outcomes, status_within
 
 CANDIDATE_MIN = 0.2  # score of a candidate by words and vectors
@@ -153,7 +152,7 @@ def relevant_cubes(
         context.embedder if width else None,
         query.vector[:width],
         error_vector[:width],
-        [_candidate(row, similar) for row, similar in visible],
+        [wording_of(row, similar) for row, similar in visible],
     )
     least = fits_min(cubes)
     chosen = [
@@ -177,9 +176,9 @@ def _is_contradicted(one: _Fitting, others: Sequence[_Fitting]) -> bool:
     )
 
 
-def wording_of(row: Row) -> Wording:
-    """Return the texts of a cube."""
-    return Wording(row.topic, row.essence, row.rules)
+def wording_of(row: Row, near: Similarities | None = None) -> Wording:
+    """Return the texts of a cube, to be compared."""
+    return Wording(row.topic, row.essence, row.rules, near)
 
 
 def warm_cubes(context: Context) -> None:
@@ -254,10 +253,6 @@ def _similarities(
         rules=rules if rules >= 0 or head < 0 else head,
         error=0.0 if to_error is None else float(to_error[parts].max()),
     )
-
-
-def _candidate(row: Row, near: Similarities | None) -> CandidateLesson:
-    return candidate(row.topic, row.essence, row.rules, near)
 
 
 def account_status(tx: Transaction, row: Row, record: Row) -> CubeStatus:
@@ -351,7 +346,7 @@ def _shared_cube(one: _Fitting, situation: Situation) -> SharedCube:
         source=SOURCES[row.source],
         score=round(min(max(one.rank, 0.0), 1.0), 4),
         note=_note(one),
-        why=_why(shared_words(situation, _candidate(row, None), WORDS_NAMED_MAX)),
+        why=_why(shared_words(situation, wording_of(row), WORDS_NAMED_MAX)),
         record=f"helped {one.helped} of {outcomes}" if outcomes else None,
         model=row.model,
     )

@@ -173,9 +173,12 @@ def parse(model: type[M], raw: bytes) -> M:
         # from the bytes, because strict mode accepts JSON strings as times
         return model.model_validate_json(raw)
     except ValidationError as error:
-        raise invalid(
-            fault(f) for f in error.errors(include_url=False, include_input=False)
-        ) from None
+        raise refusal(error) from None
+
+
+def refusal(error: ValidationError) -> InvalidRequest:
+    """Return the error for values that are no message."""
+    return invalid(fault(f) for f in error.errors(include_url=False, include_input=False))
 
 
 def _raise_for_lone_surrogate(raw: bytes) -> None:
@@ -269,9 +272,7 @@ def parse_query(model: type[M], query: bytes) -> M:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise invalid(
-            fault(f) for f in error.errors(include_url=False, include_input=False)
-        ) from None
+        raise refusal(error) from None
 
 
 def _text(name: str, value: bytes) -> str:

@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -167,7 +168,23 @@ def rendered(name: str) -> DocsPage:
     """Return a page. Raises KeyError for an unknown name."""
     if name not in page_names():
         raise KeyError(name)
-    return _Rendering(name).page()
+    markdown = _markdown()
+    tokens = markdown.parse(_source(name))
+    headings = []
+    anchors = Counter[str]()
+    for token, content in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.type == "heading_open" and content is not None:
+            heading = _heading(int(token.tag[1:]), content, anchors)
+            token.attrSet("id", heading.anchor)
+            headings.append(heading)
+        for child in token.children or ():
+            _resolve(name, child)
+    html = markdown.renderer.render(tokens, markdown.options, {})
+    html = html.replace("<table>", '<div class="scroll"><table>').replace(
+        "</table>", "</table></div>"
+    )
+    title = headings[0].text if headings else name
+    return DocsPage(name, title, headings, Markup(html))  # noqa: S704 - our own pages
 
 
 @cache
@@ -220,56 +237,28 @@ def _colored(code: str, language: str, _attributes: str) -> str:
     return str(color(code, lexer, _colors))
 
 
-class _Rendering:
-    """Renders one page."""
+def _heading(level: int, content: Token, anchors: Counter[str]) -> Heading:
+    """Return a heading with an anchor of its own; `anchors` counts those of the page so far."""
+    text = _plain(content)
+    anchor = re.sub(r"[-\s]+", "-", _NO_ANCHOR.sub("", text).strip().lower())
+    count = anchors[anchor]
+    anchors[anchor] += 1
+    return Heading(level, f"{anchor}_{count}" if count else anchor, text)
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._text = _source(name)
-        self._anchors: dict[str, int] = {}
 
-    def page(self) -> DocsPage:
-        """Return the page with anchors for headings and paths for links."""
-        markdown = _markdown()
-        tokens = markdown.parse(self._text)
-        headings = []
-        for token, content in zip(tokens, [*tokens[1:], None], strict=True):
-            if token.type == "heading_open" and content is not None:
-                heading = self._heading(int(token.tag[1:]), content)
-                token.attrSet("id", heading.anchor)
-                headings.append(heading)
-            elif token.type in ("table_open", "table_close"):
-                continue
-            for child in token.children or ():
-                self._resolve(child)
-        html = markdown.renderer.render(tokens, markdown.options, {})
-        html = html.replace("<table>", '<div class="scroll"><table>').replace(
-            "</table>", "</table></div>"
-        )
-        title = headings[0].text if headings else self._name
-        return DocsPage(self._name, title, headings, Markup(html))  # noqa: S704 - our own pages
-
-    def _heading(self, level: int, content: Token) -> Heading:
-        text = _plain(content)
-        anchor = re.sub(r"[-\s]+", "-", _NO_ANCHOR.sub("", text).strip().lower())
-        count = self._anchors.get(anchor, 0)
-        self._anchors[anchor] = count + 1
-        return Heading(level, f"{anchor}_{count}" if count else anchor, text)
-
-    def _resolve(self, token: Token) -> None:
-        """Turn a link to another Markdown file, or to a picture, into a path of the service."""
-        attribute = {"link_open": "href", "image": "src"}.get(token.type)
-        if attribute is None:
-            return
-        target = str(token.attrGet(attribute))
-        parts = urlsplit(target)
-        if parts.scheme or not parts.path:
-            return
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(self._name), parts.path))
-        fragment = f"#{parts.fragment}" if parts.fragment else ""
-        name = path.removesuffix(".md")
-        address = address_of(name) if name != path else f"{PREFIX}/{path}"
-        token.attrSet(attribute, address + fragment)
+def _resolve(name: str, token: Token) -> None:
+    """Turn a page's link to another Markdown file, or to a picture, into a path of the service."""
+    attribute = {"link_open": "href", "image": "src"}.get(token.type)
+    if attribute is None:
+        return
+    parts = urlsplit(str(token.attrGet(attribute)))
+    if parts.scheme or not parts.path:
+        return
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(name), parts.path))
+    fragment = f"#{parts.fragment}" if parts.fragment else ""
+    page = path.removesuffix(".md")
+    address = address_of(page) if page != path else f"{PREFIX}/{path}"
+    token.attrSet(attribute, address + fragment)
 
 
 def _plain(token: Token) -> str:

@@ -21,7 +21,7 @@ from ..protocol.status import SandboxState
 from ..settings import resident_bytes
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry, Counter, Gauge, Metric
+    from prometheus_client import CollectorRegistry, Metric
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
 _MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120)
@@ -108,50 +108,34 @@ class Metrics:
         self._clock = clock
         self._count_lock = Lock()
         self._next_count_s = 0.0  # of the clock, when to count what is stored again
-        labels = ("method", "route")
-        self.requests = Counter(
-            "remembrancer_requests",
-            "Requests answered.",
-            (*labels, "status"),
-            registry=self._registry,
+        route, model = ("method", "route"), ("slot", "model")
+        counter = partial(Counter, registry=self._registry)
+        histogram = partial(Histogram, registry=self._registry)
+        gauge = partial(Gauge, registry=self._registry)
+        self.requests = counter("remembrancer_requests", "Requests answered.", (*route, "status"))
+        self.request_seconds = histogram(
+            "remembrancer_request_seconds", "Request duration in seconds.", route, buckets=_SECONDS
         )
-        self.request_seconds = Histogram(
-            "remembrancer_request_seconds",
-            "Request duration in seconds.",
-            labels,
-            registry=self._registry,
-            buckets=_SECONDS,
+        self.in_flight = gauge(_IN_FLIGHT, "Requests being answered.", multiprocess_mode="livesum")
+        self._model_calls = counter(
+            "remembrancer_model_calls", "Requests to language models.", (*model, "outcome")
         )
-        self.in_flight = Gauge(
-            _IN_FLIGHT,
-            "Requests being answered.",
-            registry=self._registry,
-            multiprocess_mode="livesum",
+        self._model_tokens = counter(
+            "remembrancer_model_tokens", "Prompt and completion tokens.", (*model, "kind")
         )
-
-        model, registry = ("slot", "model"), self._registry
-        self._model_calls = Counter(
-            "remembrancer_model_calls",
-            "Requests to language models.",
-            (*model, "outcome"),
-            registry=registry,
-        )
-        self._model_tokens = Counter(
-            "remembrancer_model_tokens",
-            "Prompt and completion tokens.",
-            (*model, "kind"),
-            registry=registry,
-        )
-        self._model_seconds = Histogram(
+        self._model_seconds = histogram(
             "remembrancer_model_seconds",
             "Duration of a model request in seconds.",
             model,
-            registry=registry,
             buckets=_MODEL_SECONDS,
         )
-
-        self._backups, self._backup_time = _backup_metrics(registry)
-        self.server = ServerGauges(registry)
+        self._backups = counter("remembrancer_backups", "Scheduled backups.", ("outcome",))
+        self._backup_time = gauge(
+            "remembrancer_backup_timestamp_seconds",
+            "Unix time of the newest scheduled backup; 0 without one.",
+            multiprocess_mode="mostrecent",
+        )
+        self.server = ServerGauges(self._registry)
 
     def count_model(self, attempt: ModelAttempt) -> None:
         """Count one request to a language model.
@@ -214,18 +198,3 @@ class Metrics:
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry)
         return registry
-
-
-def _backup_metrics(registry: CollectorRegistry) -> tuple[Counter, Gauge]:
-    """Return the counter of scheduled backups and the gauge of the newest one's time."""
-    from prometheus_client import Counter, Gauge
-
-    return (
-        Counter("remembrancer_backups", "Scheduled backups.", ("outcome",), registry=registry),
-        Gauge(
-            "remembrancer_backup_timestamp_seconds",
-            "Unix time of the newest scheduled backup; 0 without one.",
-            registry=registry,
-            multiprocess_mode="mostrecent",
-        ),
-    )

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 import shlex
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
@@ -171,16 +170,6 @@ _templates.filters |= {
 _templates.globals["asset"] = asset
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldRow:
-    """One field of a body in the documentation."""
-
-    name: str
-    kind: str
-    required: bool
-    about: str
-
-
 def render(template: str, **values: Any) -> str:
     """Render a template."""
     defaults = {"style": STYLE_PATH, "theme": ""}
@@ -320,23 +309,25 @@ def _resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     return node
 
 
-def _fields(document: dict[str, Any], schema: dict[str, Any]) -> list[FieldRow]:
+def _fields(document: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
     schema = _resolved(document, schema)
     required = schema.get("required", [])
     return [
-        FieldRow(
-            name=name,
-            kind=_kind(document, part),
-            required=name in required,
-            about=part.get("description", ""),
-        )
+        {
+            "name": name,
+            "kind": _kind(document, part),
+            "required": name in required,
+            "about": part.get("description", ""),
+        }
         for name, part in schema.get("properties", {}).items()
     ]
 
 
-def _nested_fields(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, list[FieldRow]]:
+def _nested_fields(
+    document: dict[str, Any], schema: dict[str, Any]
+) -> dict[str, list[dict[str, Any]]]:
     """Return the fields of every nested object, by the type name that `_kind` returns."""
-    nested: dict[str, list[FieldRow]] = {}
+    nested: dict[str, list[dict[str, Any]]] = {}
     todo = list(_resolved(document, schema).get("properties", {}).values())
     while todo:
         part = todo.pop(0)

@@ -6,13 +6,11 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ..accounts.idempotency import IdempotentRequest
 from ..accounts.prompts import read_prompt, set_prompt
 from ..agent.completions import embed
 from ..agent.compliance import compliance
 from ..agent.second_look import second_look
 from ..agent.summarize import draft_summary, make_map
-from ..context import Caller, Context
 from ..cubes.lessons import vote
 from ..cubes.proposals import create
 from ..feedback import list_feedback, submit_feedback
@@ -46,14 +44,6 @@ from ..protocol.imports import RecordImport, RecordsImported
 from ..protocol.memory import BatchWritten, TurnBatch
 from ..protocol.openai_api import Embed
 from ..protocol.operations import Documents, Operations
-from ..protocol.teams import (
-    InvitationCreate,
-    InvitationCreated,
-    InvitationList,
-    InvitationRemoval,
-    TeamMemberRemoval,
-    TeamMembers,
-)
 from . import service_handlers
 from .chat_handlers import (
     chat_with_agent,
@@ -102,30 +92,6 @@ def _execute_code(call: Call[Execution]) -> Executed:
     return execute(call.context, sandbox, call.caller, call.input, call.idempotency)
 
 
-def _remove_member(
-    context: Context,
-    caller: Caller,
-    team_id: str,
-    query: TeamMemberRemoval,
-    idempotency: IdempotentRequest | None,
-) -> TeamMembers:
-    return teams.remove_member(context, caller, team_id, query.member_id, idempotency)
-
-
-def _invite_member(call: Call[InvitationCreate]) -> InvitationCreated:
-    return teams.invite_member(call.context, call.caller, call.item_id, call.input)
-
-
-def _withdraw_invitation(
-    context: Context,
-    caller: Caller,
-    team_id: str,
-    query: InvitationRemoval,
-    idempotency: IdempotentRequest | None,
-) -> InvitationList:
-    return teams.withdraw_invitation(context, caller, team_id, query.invitation_id, idempotency)
-
-
 _WRITE, _TALK, _FILES = ThreadPool.WRITE, ThreadPool.TALK, ThreadPool.FILES
 ROUTES: tuple[Endpoint, ...] = (
     # memory
@@ -171,10 +137,10 @@ ROUTES: tuple[Endpoint, ...] = (
     writes(Operations.delete_team, delete_team),
     reads(Operations.list_members, teams.list_members, pool=_WRITE),
     writes(Operations.change_member, teams.change_member),
-    writes(Operations.remove_member, _remove_member),
+    writes(Operations.remove_member, teams.remove_member),
     reads(Operations.list_invitations, teams.list_invitations, pool=_WRITE),
-    handles(Operations.invite_member, _invite_member),
-    writes(Operations.withdraw_invitation, _withdraw_invitation),
+    reads(Operations.invite_member, teams.invite_member, pool=_WRITE),
+    writes(Operations.withdraw_invitation, teams.withdraw_invitation),
     reads(Operations.team_audit, teams.team_audit, pool=_WRITE),
     # agents, chat, models
     reads(Operations.look_again, second_look, pool=ThreadPool.LOOK),

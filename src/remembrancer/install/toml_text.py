@@ -18,7 +18,6 @@ from tomlkit.exceptions import TOMLKitError
 from .config_files import Change, ConfigUnreadable, text_of
 
 BEGIN = "# remembrancer: begin"
-END = "# remembrancer: end"  # of earlier releases
 
 Names = tuple[str, ...]
 
@@ -52,7 +51,7 @@ def toml_change(
         after = text + newline + block if text else block
     else:
         _update(table, body)
-        after = _without_end_marks(document.as_string())
+        after = document.as_string()
     _parsed(path, after)
     if _others(text, names, obsolete) != _others(after, names, obsolete):
         raise ConfigUnreadable(f"{path} cannot be edited safely. Nothing was written.")
@@ -89,16 +88,11 @@ def _without(
     for above in {other[:-1] for other in obsolete}:
         if _value_of(document, above) == {}:
             _delete(document, above)
-    text = _without_end_marks(document.as_string())
-    text = re.sub(rf"(\r?\n)?{re.escape(BEGIN)}\r?\n\Z", "", text)
+    text = re.sub(rf"(\r?\n)?{re.escape(BEGIN)}\r?\n\Z", "", document.as_string())
     text = text.replace(BEGIN + newline, "", 1)
     if any(removed) and text.endswith(2 * newline):  # the empty line above the first of them
         text = text.removesuffix(newline)
     return text
-
-
-def _without_end_marks(text: str) -> str:
-    return "".join(line for line in text.splitlines(keepends=True) if line.strip() != END)
 
 
 def _value_of(value: Any, names: Names) -> Any:

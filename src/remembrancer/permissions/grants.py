@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ..accounts import require_write
 from ..accounts.idempotency import IdempotentRequest, write_once
@@ -16,7 +15,6 @@ from ..context import Caller, Records
 from ..protocol.errors import Conflict, NotFound
 from ..protocol.permissions import (
     ACTIONS,
-    EVERYONE,
     ONLY_ROOT,
     Action,
     ActionLog,
@@ -266,48 +264,11 @@ def _grant_for(tx: Transaction, request: PermissionCheck, now_ms: int) -> Row | 
     rows = tx.all(
         SQL.grants_around, anchors=json.dumps(anchors(request.path)), now_ms=now_ms, **filters
     )
-    return next((row for row in rows if _allows(row, request, now_ms)), None)
-
-
-def _allows(row: Row, request: PermissionCheck, now_ms: int) -> bool:
-    candidate = Grant(
-        scope=row.scope,
-        actions=frozenset(_actions(row)),
-        agent=row.agent,
-        expires_ms=row.expires_ms,
-    )
-    return allows(
-        candidate, path=request.path, action=request.action, agent=request.agent, now_ms=now_ms
-    )
+    return next((row for row in rows if covers(row.scope, request.path)), None)
 
 
 _WILD = frozenset("*?")
 _FOLDERS = "**"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
-    """A permission: agent, actions, scope, and end (ms since 1970, UTC)."""
-
-    scope: str
-    actions: frozenset[Action]
-    agent: str
-    expires_ms: int
-    revoked_ms: int | None = None
-
-
-def allows(grant: Grant, *, path: str, action: Action, agent: str, now_ms: int) -> bool:
-    """Return True if the grant allows this agent this action on this path now.
-
-    At the moment of its expiry it no longer does.
-    """
-    return (
-        grant.revoked_ms is None
-        and now_ms < grant.expires_ms
-        and action in grant.actions
-        and grant.agent in (EVERYONE, agent)
-        and covers(grant.scope, path)
-    )
 
 
 def covers(scope: str, path: str) -> bool:

@@ -22,6 +22,7 @@ from ..protocol.teams import (
     InvitationCreate,
     InvitationCreated,
     InvitationList,
+    InvitationRemoval,
     Team,
     TeamAudit,
     TeamAuditQuery,
@@ -30,6 +31,7 @@ from ..protocol.teams import (
     TeamInvitation,
     TeamList,
     TeamMemberChange,
+    TeamMemberRemoval,
     TeamMemberRow,
     TeamMembers,
     TeamRole,
@@ -184,17 +186,17 @@ def remove_member(
     records: Records,
     caller: Caller,
     team: str,
-    member_id: str | None,
+    request: TeamMemberRemoval,
     idempotency: IdempotentRequest | None = None,
 ) -> TeamMembers:
-    """Remove a member, who has no access from the next request on; None: leave the team.
+    """Remove a member, who has no access from the next request on; without one, leave the team.
 
     Members may leave; owners may remove every member. What a member wrote stays with the team.
     Raises KeyIsReadOnly, TeamUnknown, RoleTooLow, MemberUnknown, LastOwner, IdempotencyKeyReused,
     StoreUnavailable.
     """
     require_write(caller)
-    own = _membership(records, caller, team, "reader")
+    own, member_id = _membership(records, caller, team, "reader"), request.member_id
 
     def write(tx: Transaction) -> TeamMembers:
         rows = tx.all(SQL.members)
@@ -273,7 +275,7 @@ def withdraw_invitation(
     records: Records,
     caller: Caller,
     team: str,
-    invitation_id: str,
+    request: InvitationRemoval,
     idempotency: IdempotentRequest | None = None,
 ) -> InvitationList:
     """Withdraw an invitation. For owners of the team.
@@ -282,7 +284,7 @@ def withdraw_invitation(
     StoreUnavailable.
     """
     require_write(caller)
-    own = _membership(records, caller, team, "owner")
+    own, invitation_id = _membership(records, caller, team, "owner"), request.invitation_id
 
     def write(tx: Transaction) -> InvitationList:
         _require_owner(tx, caller, own)

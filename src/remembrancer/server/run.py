@@ -223,7 +223,7 @@ def _reload_on_hangup(maintenance: Maintenance, slot: Slot | None) -> None:
             reloads = slot.numbers.reloads if slot else 0
             change_embedder(maintenance)
             if slot:
-                slot.numbers.set_reloaded(slot.number, reloads)
+                slot.numbers.reloaded[slot.number] = reloads
 
     def start(_signal: int, _frame: object) -> None:
         # In a thread: opening a model takes seconds, and the main thread serves.
@@ -282,19 +282,17 @@ def sweep_aside(context: Records) -> threading.Thread:
     Raises SettingInvalid if `blobs` is not a valid location.
     """
     open_blobs(context.settings)
+
+    def sweep_once() -> None:
+        try:
+            sweep(context)
+        except StoreUnavailable as error:
+            _log.warning("orphaned files not removed; trying again at the next start: %s", error)
+
     # A daemon: nothing waits for it, and it stops when the store closes.
-    thread = threading.Thread(
-        target=_sweep, args=(context,), name="remembrancer-sweep", daemon=True
-    )
+    thread = threading.Thread(target=sweep_once, name="remembrancer-sweep", daemon=True)
     thread.start()
     return thread
-
-
-def _sweep(context: Context) -> None:
-    try:
-        sweep(context)
-    except StoreUnavailable as error:
-        _log.warning("orphaned files not removed; trying again at the next start: %s", error)
 
 
 def welcome(context: Records, address: str) -> str:

@@ -6,67 +6,35 @@ import mmap
 import socket
 from dataclasses import dataclass, field
 
-_NUMBERS = 4  # of a worker, 8 bytes each
-_RECEIVED, _CLOSED, _READY, _RELOADS = range(_NUMBERS)
-
 
 class SharedNumbers:
     """Numbers of each worker that all processes see. Make them before forking."""
 
     def __init__(self, workers: int) -> None:
         # the last one is the parent's: how often it was told to read the settings again
-        self._cells = memoryview(mmap.mmap(-1, 8 * (_NUMBERS * workers + 1))).cast("q")
+        cells = memoryview(mmap.mmap(-1, 8 * (4 * workers + 1))).cast("q")
+        self.received, self.closed, self.ready, self.reloaded = self._kinds = [
+            cells[kind * workers : (kind + 1) * workers] for kind in range(4)
+        ]  # connections received and closed; 1 once it serves; the reload whose settings it has
+        self._last = cells[-1:]
 
     def reset(self, worker: int) -> None:
         """Forget what a worker wrote: another process takes its place."""
-        for kind in range(_NUMBERS):
-            self._cells[_NUMBERS * worker + kind] = 0
-
-    def count_received(self, worker: int) -> None:
-        """Count a connection that this worker received."""
-        self._cells[_NUMBERS * worker + _RECEIVED] += 1
-
-    def received(self, worker: int) -> int:
-        """Return the number of connections that a worker received."""
-        return self._cells[_NUMBERS * worker + _RECEIVED]
-
-    def count_closed(self, worker: int) -> None:
-        """Count a closed connection of this worker."""
-        self._cells[_NUMBERS * worker + _CLOSED] += 1
-
-    def closed(self, worker: int) -> int:
-        """Return the number of connections that a worker closed."""
-        return self._cells[_NUMBERS * worker + _CLOSED]
-
-    def set_ready(self, worker: int) -> None:
-        """Say that this worker serves connections."""
-        self._cells[_NUMBERS * worker + _READY] = 1
-
-    def is_ready(self, worker: int) -> bool:
-        """Return True if a worker serves connections."""
-        return self._cells[_NUMBERS * worker + _READY] == 1
+        for numbers in self._kinds:
+            numbers[worker] = 0
 
     @property
     def reloads(self) -> int:
         """The number of times that the server was told to read its settings again."""
-        return self._cells[-1]
+        return self._last[0]
 
     def count_reload(self) -> None:
         """Ask the workers to read the settings again."""
-        self._cells[-1] += 1
-
-    def set_reloaded(self, worker: int, reloads: int) -> None:
-        """Say that this worker uses the settings read after so many requests to do so."""
-        self._cells[_NUMBERS * worker + _RELOADS] = reloads
-
-    def reloaded(self, worker: int) -> int:
-        """Return what `set_reloaded` stored; 0 at first."""
-        return self._cells[_NUMBERS * worker + _RELOADS]
+        self._last[0] += 1
 
     def is_reloading(self) -> bool:
         """Return True while a worker uses settings that were to be read again."""
-        workers = len(self._cells) // _NUMBERS
-        return any(self.reloaded(worker) != self.reloads for worker in range(workers))
+        return any(reload != self.reloads for reload in self.reloaded)
 
 
 @dataclass(slots=True)
@@ -93,16 +61,16 @@ class Slot:
     @property
     def connections(self) -> int:
         """The number of open connections."""
-        return self.deliveries - self.numbers.closed(self.number)
+        return self.deliveries - self.numbers.closed[self.number]
 
     @property
     def is_ready(self) -> bool:
         """True if its process serves connections."""
-        return self.pid != 0 and self.numbers.is_ready(self.number)
+        return self.pid != 0 and self.numbers.ready[self.number] == 1
 
     def prepare(self) -> None:
         """Make the place ready for a new process."""
-        self.deliveries -= self.numbers.received(self.number)  # the rest is still in the channel
+        self.deliveries -= self.numbers.received[self.number]  # the rest is still in the channel
         self.numbers.reset(self.number)
 
     def send(self, connection: socket.socket) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import uvicorn
 
 from .connection import HttpConnection
+from .slots import Slot
 from .supervisor import Place
 
 _RECEIVED_AT_ONCE = 32
@@ -29,7 +30,7 @@ class WorkerServer(uvicorn.Server):
         await super().startup(sockets=sockets or [])
         slot = self._place.slot
         asyncio.get_running_loop().add_reader(slot.worker, self._receive)
-        slot.numbers.set_ready(slot.number)
+        slot.numbers.ready[slot.number] = 1
         with suppress(BlockingIOError):  # it is awake then
             os.write(self._place.ready, b"r")
 
@@ -50,7 +51,7 @@ class WorkerServer(uvicorn.Server):
                 loop.remove_reader(slot.worker)
                 return
             for descriptor in descriptors:
-                slot.numbers.count_received(slot.number)
+                slot.numbers.received[slot.number] += 1
                 connection = socket.socket(fileno=descriptor)
                 connection.setblocking(False)
                 task = loop.create_task(self._open(connection))
@@ -61,7 +62,7 @@ class WorkerServer(uvicorn.Server):
         slot = self._place.slot
         protocol = partial(
             HandedConnection,
-            partial(slot.numbers.count_closed, slot.number),
+            slot,
             config=self.config,
             server_state=self.server_state,
             app_state=self.lifespan.state,
@@ -70,17 +71,17 @@ class WorkerServer(uvicorn.Server):
             await asyncio.get_running_loop().connect_accepted_socket(protocol, connection)
         except OSError:  # the client is gone
             connection.close()
-            slot.numbers.count_closed(slot.number)
+            slot.numbers.closed[slot.number] += 1
 
 
 class HandedConnection(HttpConnection):
     """A connection that a worker received from its parent."""
 
-    def __init__(self, lost: Any, **options: Any) -> None:
+    def __init__(self, slot: Slot, **options: Any) -> None:
         super().__init__(**options)
-        self._lost = lost
+        self._slot = slot
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Count it."""
-        self._lost()
+        self._slot.numbers.closed[self._slot.number] += 1
         super().connection_lost(exc)

@@ -31,21 +31,20 @@ class SettingInvalid(ValueError):
     """A setting has an invalid value. The message gives its name, source and valid values."""
 
 
-def read(environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
+def read(environment: Mapping[str, str] = os.environ, **options: Any) -> Settings:
     """Read the settings; `options` of the command line win (None = not set).
 
     Raises SettingInvalid for an unknown name and for a value of the wrong type, out of bounds or
     not among the choices.
     """
-    env = os.environ if environment is None else environment
-    _refuse_unknown(env)
+    _refuse_unknown(environment)
     values = {
         name: (value, "the command line") for name, value in options.items() if value is not None
     }
     for row in fields(Settings):
-        if (text := env.get(PREFIX + row.name.upper())) is not None:
+        if (text := environment.get(PREFIX + row.name.upper())) is not None:
             values.setdefault(row.name, (text, PREFIX + row.name.upper()))
-    for name, value in _from_file(env, values).items():
+    for name, value in _from_file(environment, values).items():
         values.setdefault(name, value)
     return Settings(
         **{name: _parsed(name, value, source) for name, (value, source) in values.items()}
@@ -79,10 +78,9 @@ def set_variable(name: str, value: str) -> None:
     os.environ[name] = value
 
 
-def settings_file(folder: Path, environment: Mapping[str, str] | None = None) -> Path:
+def settings_file(folder: Path, environment: Mapping[str, str] = os.environ) -> Path:
     """Return the path of the settings file for a data folder; there may be none."""
-    env = os.environ if environment is None else environment
-    config = env.get(PREFIX + "CONFIG")
+    config = environment.get(PREFIX + "CONFIG")
     return Path(config) if config else folder.expanduser() / "remembrancer.toml"
 
 

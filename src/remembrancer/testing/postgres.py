@@ -185,14 +185,16 @@ class Postgres:
         return following
 
     def kill(self) -> None:
-        """End it at once, like a crash; flushed data is there after `start`."""
-        self._end(
-            signal.SIGQUIT
-        )  # the postmaster ends its children; if it were killed they would keep running
+        """End it at once, like a crash; flushed data is there after `start`. Idempotent."""
+        server, self._server = self._server, None
+        if server is not None:
+            # The postmaster ends its children; if it were killed they would keep running.
+            server.send_signal(signal.SIGQUIT)
+            server.wait(timeout=START_SECONDS_MAX)
 
     def close(self) -> None:
         """Stop it and delete its files. Idempotent."""
-        self._end(signal.SIGQUIT)
+        self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
@@ -224,12 +226,6 @@ class Postgres:
         except psycopg.OperationalError:
             return False
         return True
-
-    def _end(self, how: signal.Signals) -> None:
-        server, self._server = self._server, None
-        if server is not None:
-            server.send_signal(how)
-            server.wait(timeout=START_SECONDS_MAX)
 
     def _as(self) -> dict[str, int]:
         return (

@@ -157,7 +157,7 @@ def new_conversation(**options: Any) -> Conversation:
         now=lambda: datetime(2026, 11, 21, tzinfo=UTC),
         new_key=lambda: f"key-{next(numbers)}",
     )
-    conversation.state.start_facts = []
+    conversation.start_facts = []
     return conversation
 
 

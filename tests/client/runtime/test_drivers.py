@@ -105,7 +105,7 @@ def test_summary_is_requested_after_fifteen_turns_and_saved(checked_client: Clie
         True
     ]
     assert runtime.counts.summaries_written == 1
-    assert runtime.conversation.state.l1_due is False
+    assert runtime.conversation.l1_due is False
     assert replies[-1].remarks == ()
 
 

@@ -246,7 +246,7 @@ def start_pack(*facts: str) -> StartPack:
 
 def test_first_prompt_has_the_critical_facts() -> None:
     conversation = new_conversation()
-    conversation.state.start_facts = None
+    conversation.start_facts = None
 
     first = run_turn(conversation, "None.", start_pack=start_pack(ALLERGY, CATS))
     second = run_turn(conversation, "None.")

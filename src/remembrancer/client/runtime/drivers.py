@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..api import AsyncClient, Client
+from ..api_request import drive, drive_async
 from ..errors import ClientError
 from .session import (
     CallFailed,
@@ -79,15 +80,12 @@ def run_turn(conversation: Conversation, message: str, answer: Callable[[Step], 
 
     Raises ValueError for an empty message, and any exception of `answer`.
     """
-    steps = conversation.turn(message)
-    result: Any = None
-    while True:
-        try:
-            step = steps.send(result)
-        except StopIteration as finished:
-            return _reply(finished)
+
+    def timed_answer(step: Step) -> Any:
         with _timed(conversation.counts, step):
-            result = answer(step)
+            return answer(step)
+
+    return drive(conversation.turn(message), timed_answer)
 
 
 def send_call(client: Client, call: ServiceCall) -> Any:
@@ -118,27 +116,17 @@ class AsyncRuntime:
 
     async def turn(self, message: str) -> TurnReply:
         """Run one turn like Runtime.turn."""
-        steps = self.conversation.turn(message)
-        result: Any = None
-        while True:
-            try:
-                step = steps.send(result)
-            except StopIteration as finished:
-                return _reply(finished)
-            with _timed(self.counts, step):
-                result = await self._answer(step)
+        return await drive_async(self.conversation.turn(message), self._answer)
 
     async def _answer(self, step: Step) -> Any:
-        if isinstance(step, DraftRequest):
-            draft = self.draft(step.messages)
-            return await draft if inspect.isawaitable(draft) else draft
+        with _timed(self.counts, step):
+            if isinstance(step, DraftRequest):
+                draft = self.draft(step.messages)
+                return await draft if inspect.isawaitable(draft) else draft
+            return await self._send(step)
+
+    async def _send(self, step: ServiceCall) -> Any:
         try:
             return await self.client.send(step.request)
         except ClientError as error:
             return CallFailed(error)
-
-
-def _reply(finished: StopIteration) -> TurnReply:
-    reply = finished.value
-    assert isinstance(reply, TurnReply)
-    return reply

@@ -43,7 +43,6 @@ class Counts:
 
     turns: int = 0
     drafts: int = 0
-    redrafts: int = 0
     calls: Counter[str] = field(default_factory=Counter)  # of the service, by purpose
     failures: Counter[str] = field(default_factory=Counter)  # of those calls, by error code
     searches: int = 0
@@ -138,8 +137,9 @@ class SessionState:
     """State of one session of one agent between turns."""
 
     options: RuntimeOptions
+    # the clock and the source of idempotency keys, which tests replace
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    new_key: Callable[[], str] = lambda: secrets.token_hex(16)  # idempotency keys
+    new_key: Callable[[], str] = lambda: secrets.token_hex(16)
     counts: Counts = field(default_factory=Counts)
     last_seal: str | None = None
     l1_due: bool = False

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
-from datetime import datetime
+from collections.abc import Generator
 from typing import Any, TypeAlias, TypeVar
 
 from ...protocol import limits
@@ -35,11 +34,9 @@ from ..errors import (
 from ..turns import readable
 from .session import (
     CallFailed,
-    Counts,
     Draft,
     DraftAttempt,
     DraftRequest,
-    RuntimeOptions,
     ServiceCall,
     SessionState,
     Step,
@@ -579,7 +576,6 @@ def _failed_checks(turn: TurnState, result: SecondLooked) -> list[str]:
 def _request_revision(turn: TurnState) -> None:
     """Ask for another draft, which corrects the latest one."""
     attempt = turn.attempts[-1]
-    turn.counts.redrafts += 1
     turn.messages += [
         {"role": "assistant", "content": attempt.text},
         revision_message(attempt.failed_checks, attempt.faults),
@@ -697,38 +693,8 @@ KEY_WARNING = (
 )
 
 
-class Conversation:
+class Conversation(SessionState):
     """One session of one agent. Runs one turn at a time."""
-
-    def __init__(
-        self,
-        options: RuntimeOptions,
-        *,
-        now: Callable[[], datetime] | None = None,
-        new_key: Callable[[], str] | None = None,
-    ) -> None:
-        """Start with an empty history. Raises ValueError for options the service would reject.
-
-        `now` and `new_key` replace the clock and the source of idempotency keys, for tests.
-        """
-        self.state = SessionState(options)
-        self.state.now = now or self.state.now
-        self.state.new_key = new_key or self.state.new_key
-
-    @property
-    def options(self) -> RuntimeOptions:
-        """Options of the conversation."""
-        return self.state.options
-
-    @property
-    def counts(self) -> Counts:
-        """Protocol compliance of the agent and overhead of the protocol."""
-        return self.state.counts
-
-    @property
-    def unsaved(self) -> list[tuple[Turn, str]]:
-        """Turns that wait until the service is available, with their idempotency keys."""
-        return self.state.unsaved
 
     def turn(self, message: str) -> Generator[Step, Any, TurnReply]:
         """Yield the steps of a turn, receive their answers, and return the reply.
@@ -741,4 +707,4 @@ class Conversation:
         if pasted_keys(message):
             self.counts.keys_caught += 1
             return TurnReply(answer=KEY_WARNING)
-        return (yield from run(TurnState(self.state, readable(message))))
+        return (yield from run(TurnState(self, readable(message))))

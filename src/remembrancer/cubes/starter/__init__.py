@@ -12,14 +12,15 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from ...protocol.line import CubeKind
+from ...protocol.trust import TextSource
+from ..lessons import Lesson
 
 EVIDENCE = "reproduced in the sandbox"
 _SUFFIX = ".toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StarterLesson:
+class StarterLesson(Lesson):
     """A lesson, a program that fails without it, and one that follows it.
 
     `error` is a regular expression; it matches a part of the type and message of the failure, as in
@@ -27,14 +28,13 @@ class StarterLesson:
     """
 
     name: str
-    kind: CubeKind
-    topic: str
-    essence: str
-    rules: str  # a Markdown list
     fails: str
     error: str
     passes: str
     evidence: str = EVIDENCE
+    publish: bool = True
+    source: TextSource = "import"
+    for_account: bool = True
 
 
 @cache
@@ -45,9 +45,8 @@ def load_starter() -> tuple[StarterLesson, ...]:
     """
     files = (file for file in resources.files(__package__).iterdir() if file.name.endswith(_SUFFIX))
     texts = {file.name.removesuffix(_SUFFIX): file.read_text("utf-8") for file in files}
-    return tuple(_lesson(name, text) for name, text in sorted(texts.items()))
-
-
-def _lesson(name: str, text: str) -> StarterLesson:
-    values: dict[str, Any] = {key: value.strip() for key, value in tomllib.loads(text).items()}
-    return StarterLesson(name=name, **values)
+    values: dict[str, dict[str, Any]] = {name: tomllib.loads(texts[name]) for name in sorted(texts)}
+    return tuple(
+        StarterLesson(name=name, **{key: value.strip() for key, value in fields.items()})
+        for name, fields in values.items()
+    )

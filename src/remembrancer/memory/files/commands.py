@@ -206,21 +206,13 @@ class _Change:
         return self.text.bytes if self.text else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _FilesState:
     """The state of a space's files. `space_id` is None if there is no space yet."""
 
     space_id: int | None
     changes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """The outcome of a command, valid as long as the files are unchanged."""
-
-    state: _FilesState
-    changes: list[_Change]
-    answer: FileDone
+    bytes: int  # of all versions, as they are charged
 
 
 class _FilesChanged(Exception):
@@ -228,11 +220,16 @@ class _FilesChanged(Exception):
 
 
 class _Files:
-    """The files of a space as one transaction sees them, and the changes of a command."""
+    """The files of a space as one transaction sees them, and the outcome of a command.
+
+    The outcome is valid as long as the files are unchanged.
+    """
+
+    answer: FileDone
 
     def __init__(self, context: Context, tx: Transaction, caller: Caller, user_id: str) -> None:
         self.context, self.tx, self.caller, self.user_id = context, tx, caller, user_id
-        self.state, self.stored_bytes = _current_state(tx, user_id)
+        self.state = _current_state(tx, user_id)
         self.space_id = self.state.space_id
         rows = [] if self.space_id is None else tx.all(SQL.current_files, space_id=self.space_id)
         self.sizes: dict[str, int] = {row.path: row.bytes for row in rows}
@@ -271,7 +268,7 @@ class _Files:
                 "Delete one that is no longer needed"
             )
         if (
-            self.stored_bytes + sum(charge_bytes(size) for size in added)
+            self.state.bytes + sum(charge_bytes(size) for size in added)
             > limits.MEMORY_FILES_BYTES_MAX
         ):
             limit = format_size(limits.MEMORY_FILES_BYTES_MAX)
@@ -293,13 +290,13 @@ class _Files:
         return version
 
 
-def _current_state(tx: Transaction, user_id: str) -> tuple[_FilesState, int]:
-    """Return the state of a user's files and the bytes that all their versions use."""
+def _current_state(tx: Transaction, user_id: str) -> _FilesState:
+    """Return the state of a user's files."""
     space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
-        return _FilesState(space_id=None, changes=0), 0
+        return _FilesState(None, 0, 0)
     charge = tx.one(SQL.file_usage, space_id=space.id)
-    return _FilesState(space_id=space.id, changes=charge.file_changes), charge.file_bytes
+    return _FilesState(space.id, charge.file_changes, charge.file_bytes)
 
 
 def charge_bytes(size: int) -> int:
@@ -320,17 +317,14 @@ def run_command(
     """
     user_id = space_user_id(caller, request.user_id)
 
-    def plan(tx: Transaction) -> _Plan:
+    def plan(tx: Transaction) -> _Files:
         files = _Files(context, tx, caller, user_id)
         try:
-            answer = _COMMANDS[request.command](files, request)
+            files.answer = _COMMANDS[request.command](files, request)
         except CommandRefused as error:
-            return _Plan(
-                state=files.state,
-                changes=[],
-                answer=FileDone(text=str(error), is_error=True, flags=[]),
-            )
-        return _Plan(state=files.state, changes=files.changes, answer=answer)
+            files.changes.clear()
+            files.answer = FileDone(text=str(error), is_error=True, flags=[])
+        return files
 
     if request.command == "view":
         return context.store.read(plan, account_id=caller.account_id).answer
@@ -348,7 +342,7 @@ def run_command(
     return _write_plan(context, caller, user_id, idempotency, plan)
 
 
-def _return_plan(plan: _Plan, _tx: Transaction) -> _Plan:
+def _return_plan(plan: _Files, _tx: Transaction) -> _Files:
     return plan
 
 
@@ -357,7 +351,7 @@ def _write_plan(
     caller: Caller,
     user_id: str,
     idempotency: IdempotentRequest | None,
-    plan: Callable[[Transaction], _Plan],
+    plan: Callable[[Transaction], _Files],
 ) -> FileDone:
     """Write a plan's changes, or nothing.
 
@@ -365,18 +359,14 @@ def _write_plan(
     """
 
     def write(tx: Transaction) -> FileDone:
-        current_plan = plan(tx)
-        if current_plan.state != _current_state(tx, user_id)[0]:
+        planned = plan(tx)
+        if planned.state != _current_state(tx, user_id):
             raise _FilesChanged
-        if current_plan.changes:
-            space = tx.one(
-                SPACES.open_space,
-                user_id=user_id,
-                now_ms=context.clock(),
-            )
-            for change in current_plan.changes:
+        if planned.changes:
+            space = tx.one(SPACES.open_space, user_id=user_id, now_ms=context.clock())
+            for change in planned.changes:
                 _store_change(context, tx, caller, space.id, change)
-        return current_plan.answer
+        return planned.answer
 
     return write_once(context, caller.account_id, idempotency, FileDone, write)
 
@@ -386,23 +376,17 @@ def _store_change(
 ) -> None:
     location = {"space_id": space_id, "path": change.path}
     text = change.text
-    content = {
-        "text": text and text.text,
-        "flags": ",".join(text.flags) if text else "",
-        "is_current": int(text is not None),
-    }
-    details = {
-        "version": change.version,
-        "change": change.change,
-        "other_path": change.other_path,
-        "bytes": change.bytes,
-    }
     tx.run(SQL.outdate_file, **location)
     tx.run(
         SQL.add_version,
         **location,
-        **content,
-        **details,
+        text=text and text.text,
+        flags=",".join(text.flags) if text else "",
+        is_current=int(text is not None),
+        version=change.version,
+        change=change.change,
+        other_path=change.other_path,
+        bytes=change.bytes,
         key_id=caller.key_id,
         now_ms=context.clock(),
     )
@@ -601,15 +585,12 @@ def file_history(context: Context, caller: Caller, request: FileQuery) -> FileHi
 
 
 def _file_version(row: Row) -> FileVersion:
-    fields = {
-        "path": row.path,
-        "version": row.version,
-        "change": row.change,
-        "other_path": row.other_path,
-        "bytes": row.bytes,
-    }
     return FileVersion(
-        **fields,
+        path=row.path,
+        version=row.version,
+        change=row.change,
+        other_path=row.other_path,
+        bytes=row.bytes,
         is_gone=bool(row.is_gone),
         flags=flag_names(row.flags),
         created_at=rfc3339(row.created_ms),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 
 from ...protocol.limits import SNIPPET_CHARACTERS_MAX
 from ...search import Ranking, Successor, normalize, side_passages
@@ -125,7 +126,7 @@ def _densest(passage: str, words: list[str], size: int) -> int:
         (at, number)
         for number, word in enumerate(words)
         for piece in _word_pieces(word, plain)
-        for at in _occurrences(piece, plain)
+        for at in (match.start() for match in re.finditer(re.escape(piece), plain))
     )
     best, most = 0, 0
     for first, (at, _) in enumerate(spots[:SPOTS_MAX]):
@@ -146,10 +147,3 @@ def _word_pieces(word: str, plain: str) -> list[str]:
             return [word[:end]]
     pairs = [] if word.isascii() else [word[at : at + 2] for at in range(len(word) - 1)]
     return [pair for pair in pairs if pair in plain]
-
-
-def _occurrences(piece: str, plain: str) -> Iterator[int]:
-    at = plain.find(piece)
-    while at >= 0:
-        yield at
-        at = plain.find(piece, at + len(piece))

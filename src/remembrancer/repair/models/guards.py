@@ -15,12 +15,13 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, TypeVar
 
 # Constants that any change may introduce.
 TRIVIAL_CONSTANTS = {"0", "1", "-1", "True", "False", "None", ""}
 CONSTANTS_MAX = 200  # new constants in a report
 Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 WORD = re.compile(r"[^\W\d]\w*|\d[\w.]*")
 _CONVERTERS = {
     "int",
@@ -103,6 +104,11 @@ COMPARISON_METHODS = {
 }
 
 
+# Statements and expressions by which code may not reach an assertion.
+_EXITS = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Break, ast.Continue)
+N = TypeVar("N", bound=ast.AST)
+
+
 class Pair(NamedTuple):
     """The old and the new program. `old` is None if the old program cannot be parsed."""
 
@@ -112,24 +118,27 @@ class Pair(NamedTuple):
     new: ast.Module
     purpose: str
 
-    def has_more(self, count: Callable[[ast.AST], int], pattern: str) -> bool:
-        """Return True if `count` totals more over the nodes of the new program than of the old.
+    def added(self, count: Callable[[ast.AST], int], pattern: str) -> int:
+        """Return by how much `count` totals more over the new program's nodes than over the old's.
 
         In an old program that cannot be parsed, matches of `pattern` are counted instead.
         """
-        return sum(map(count, ast.walk(self.new))) > self.old_count(count, pattern)
-
-    def has_fewer(self, count: Callable[[ast.AST], int], pattern: str) -> bool:
-        """Return True if `count` totals less than in the old program. See has_more."""
-        return sum(map(count, ast.walk(self.new))) < self.old_count(count, pattern)
-
-    def old_count(self, count: Callable[[ast.AST], int], pattern: str) -> int:
-        """Return the total of `count` over the old program. See has_more."""
-        return (
+        old = (
             len(re.findall(pattern, self.before, re.MULTILINE))
             if self.old is None
             else sum(map(count, ast.walk(self.old)))
         )
+        return sum(map(count, ast.walk(self.new))) - old
+
+
+def nodes(tree: ast.AST, *kinds: type[N]) -> Iterator[N]:
+    """Yield the nodes of a tree, itself among them, that are of one of these kinds."""
+    return (node for node in ast.walk(tree) if isinstance(node, kinds))
+
+
+def _definitions(tree: ast.AST) -> Iterator[Definition]:
+    """Yield all functions and classes of a tree, at any depth."""
+    return (node for node in ast.walk(tree) if isinstance(node, Definition))
 
 
 def parse_program(text: str) -> ast.Module | None:
@@ -157,11 +166,7 @@ def is_constant(node: ast.AST | None) -> bool:
     """Return True if an expression has no names and calls other than of built-in converters."""
     if node is None:
         return True
-    converters = {
-        id(part.func)
-        for part in ast.walk(node)
-        if isinstance(part, ast.Call) and name_of(part) in _CONVERTERS
-    }
+    converters = {id(part.func) for part in nodes(node, ast.Call) if name_of(part) in _CONVERTERS}
     return not any(
         (isinstance(part, ast.Name) and id(part) not in converters)
         or isinstance(part, ast.Lambda | ast.Await | ast.Yield)
@@ -181,10 +186,10 @@ def is_hollow(body: list[ast.stmt]) -> bool:
 
 def definitions(
     tree: ast.Module,
-) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
+) -> Iterator[tuple[str, Definition]]:
     """Yield the functions, classes and methods of a module with their qualified names."""
     for node in tree.body:
-        if isinstance(node, (*Function, ast.ClassDef)):
+        if isinstance(node, Definition):
             yield node.name, node
         if isinstance(node, ast.ClassDef):
             yield from (
@@ -226,11 +231,8 @@ def has_tests(tree: ast.AST) -> bool:
 
 def doctests(tree: ast.AST) -> Counter[str]:
     """Count the strings that contain doctests."""
-    return Counter(
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and ">>>" in node.value
-    )
+    texts = (node.value for node in nodes(tree, ast.Constant))
+    return Counter(text for text in texts if isinstance(text, str) and ">>>" in text)
 
 
 def constant_values(node: ast.AST | None) -> Iterator[object]:
@@ -238,7 +240,7 @@ def constant_values(node: ast.AST | None) -> Iterator[object]:
     if node is None:
         return
     if is_constant(node):
-        yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
+        yield from (part.value for part in nodes(node, ast.Constant))
         return
     for part in _parts(node):
         yield from constant_values(part)
@@ -336,7 +338,7 @@ def asserts(node: ast.AST, path: str = "") -> Iterator[tuple[str, ast.Assert]]:
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.Assert):
                 yield path, child
-            elif isinstance(child, (*Function, ast.ClassDef)):
+            elif isinstance(child, Definition):
                 yield from asserts(child, f"{path}/{child.name}")
             elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
                 head = [
@@ -350,7 +352,7 @@ def asserts(node: ast.AST, path: str = "") -> Iterator[tuple[str, ast.Assert]]:
 def tests_changed(pair: Pair) -> bool:
     """Return True if an assertion, a test, its data or its call was removed or changed."""
     if pair.old is None:
-        return pair.has_fewer(lambda node: isinstance(node, ast.Assert), r"^[ \t]*assert\b")
+        return pair.added(lambda node: isinstance(node, ast.Assert), r"^[ \t]*assert\b") < 0
     old, new = (
         Counter(path + ast.dump(node) for path, node in asserts(tree))
         for tree in (pair.old, pair.new)
@@ -368,18 +370,9 @@ def tests_changed(pair: Pair) -> bool:
 
 def _names_read(tree: ast.Module) -> set[str]:
     """Return the names that assertions read, and those that the loops around them iterate over."""
-    tests = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    loops = [
-        node.iter
-        for node in ast.walk(tree)
-        if isinstance(node, ast.For)
-        and any(isinstance(part, ast.Assert) for part in ast.walk(node))
-    ]
+    loops = [node.iter for node in nodes(tree, ast.For) if any(nodes(node, ast.Assert))]
     return {
-        part.id
-        for node in (*tests, *loops)
-        for part in ast.walk(node)
-        if isinstance(part, ast.Name)
+        part.id for node in (*nodes(tree, ast.Assert), *loops) for part in nodes(node, ast.Name)
     }
 
 
@@ -391,40 +384,20 @@ def _tests_disabled(old: ast.Module, new: ast.Module) -> bool:
     names_read = _names_read(old)
 
     def is_bypass(node: ast.AST) -> bool:
-        is_exit = isinstance(
-            node,
-            ast.Return
-            | ast.Raise
-            | ast.Yield
-            | ast.YieldFrom
-            | ast.Break
-            | ast.Continue
-            | ast.Global,
-        )
-        return (
-            is_exit
-            or isinstance(node, ast.AsyncFunctionDef)
-            or (isinstance(node, ast.Name | ast.arg) and _assigned_name(node) in names_read)
+        return isinstance(node, (*_EXITS, ast.Global, ast.AsyncFunctionDef)) or (
+            isinstance(node, ast.Name | ast.arg) and _assigned_name(node) in names_read
         )
 
     def count_bypasses(tree: ast.Module) -> Counter[str]:
         counts: Counter[str] = Counter()
-        for node in ast.walk(tree):
-            if isinstance(node, (*Function, ast.For, ast.While)) and any(
-                isinstance(inner, ast.Assert) for inner in ast.walk(node)
-            ):
+        for node in nodes(tree, *Function, ast.For, ast.While):
+            if any(nodes(node, ast.Assert)):
                 counts[getattr(node, "name", "")] += sum(map(is_bypass, ast.walk(node)))
         return counts
 
-    old_calls, new_calls = (
-        Counter(name_of(node) for node in ast.walk(tree) if isinstance(node, ast.Call))
-        for tree in (old, new)
-    )
-    tests = {
-        node.name
-        for node in ast.walk(old)
-        if isinstance(node, (*Function, ast.ClassDef)) and is_test(node)
-    } | {"main", "testmod"}
+    old_calls, new_calls = (Counter(map(name_of, nodes(tree, ast.Call))) for tree in (old, new))
+    tests = {node.name for node in _definitions(old) if is_test(node)}
+    tests |= {"main", "testmod"}
     return bool(count_bypasses(new) - count_bypasses(old)) or any(
         new_calls[name] < old_calls[name] for name in {*count_bypasses(old), *tests} if name
     )
@@ -444,21 +417,10 @@ def _data_changed(old: ast.Module, new: ast.Module) -> bool:
     def assigned_values(tree: ast.Module) -> dict[str, list[ast.expr]]:
         values: dict[str, list[ast.expr]] = {}
         for node in tree.body:
-            targets = (
-                node.targets
-                if isinstance(node, ast.Assign)
-                else [node.target]
-                if isinstance(node, ast.AnnAssign)
-                else []
-            )
-            for target in targets:
-                if (
-                    isinstance(target, ast.Name)
-                    and target.id in names_read
-                    and isinstance(node, ast.Assign | ast.AnnAssign)
-                    and node.value
-                ):
-                    values.setdefault(target.id, []).append(node.value)
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+                for target in _targets(node):
+                    if isinstance(target, ast.Name) and target.id in names_read:
+                        values.setdefault(target.id, []).append(node.value)
         return values
 
     before, after = assigned_values(old), assigned_values(new)
@@ -469,10 +431,11 @@ def _data_changed(old: ast.Module, new: ast.Module) -> bool:
             return True
         if any(is_constant(value) and ast.dump(value) not in old_values for value in after[name]):
             return True
-    old_globals, new_globals = (
-        sum(isinstance(node, ast.Global) for node in ast.walk(tree)) for tree in (old, new)
-    )
-    return new_globals > old_globals
+    return len([*nodes(new, ast.Global)]) > len([*nodes(old, ast.Global)])
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
 def drops_definitions(pair: Pair) -> bool:
@@ -482,9 +445,7 @@ def drops_definitions(pair: Pair) -> bool:
         old_names = re.findall(
             r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", pair.before, re.MULTILINE
         )
-        new_names = {
-            node.name for node in ast.walk(pair.new) if isinstance(node, (*Function, ast.ClassDef))
-        }
+        new_names = {node.name for node in _definitions(pair.new)}
         return not set(old_names) <= new_names
     for name, node in definitions(pair.old):
         if name not in new or isinstance(node, ast.ClassDef) != isinstance(new[name], ast.ClassDef):
@@ -519,7 +480,7 @@ def swallows(pair: Pair) -> bool:
         if isinstance(node, ast.ExceptHandler):
             types = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
             is_broad = node.type is None or not BROAD_ERRORS.isdisjoint(map(name_of, types))
-            raises = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
+            raises = any(nodes(node, ast.Raise))
             return int(not raises and (is_broad or is_hollow(node.body)))
         if isinstance(node, ast.Try):
             return sum(
@@ -529,12 +490,9 @@ def swallows(pair: Pair) -> bool:
         return int(name_of(node) == "suppress" and isinstance(node, ast.Call))
 
     def count_enclosing(tree: ast.Module) -> int:
-        size = sum(isinstance(node, ast.stmt) for node in ast.walk(tree))
+        size = len([*nodes(tree, ast.stmt)])
         tries = [node for node in tree.body if isinstance(node, ast.Try)]
-        return sum(
-            sum(isinstance(inner, ast.stmt) for inner in ast.walk(node)) * 2 > size
-            for node in tries
-        )
+        return sum(len([*nodes(node, ast.stmt)]) * 2 > size for node in tries)
 
     pattern = (
         r"\bexcept(?:[ \t]*:|[ \t]+\(?(?:\w+[ \t]*,[ \t]*)*(?:Exception|BaseException)\b)"
@@ -545,7 +503,7 @@ def swallows(pair: Pair) -> bool:
         if pair.old
         else len(re.findall(r"^try\b", pair.before, re.MULTILINE))
     )
-    return pair.has_more(count_swallowing, pattern) or count_enclosing(pair.new) > old_enclosing
+    return pair.added(count_swallowing, pattern) > 0 or count_enclosing(pair.new) > old_enclosing
 
 
 def exits(pair: Pair) -> bool:
@@ -556,24 +514,22 @@ def exits(pair: Pair) -> bool:
             return sum(alias.name in EXITING_NAMES for alias in node.names)
         return int(isinstance(node, ast.Name | ast.Attribute) and name_of(node) in EXITING_NAMES)
 
-    return pair.has_more(count, rf"\b(?:{'|'.join(sorted(EXITING_NAMES))})\b")
+    return pair.added(count, rf"\b(?:{'|'.join(sorted(EXITING_NAMES))})\b") > 0
 
 
 def drops_raise(pair: Pair) -> bool:
     """Return True if the program has fewer `raise` statements."""
-    return pair.has_fewer(lambda node: isinstance(node, ast.Raise), r"^[ \t]*raise\b")
+    return pair.added(lambda node: isinstance(node, ast.Raise), r"^[ \t]*raise\b") < 0
 
 
 def drops_output(pair: Pair) -> bool:
     """Return True if the program has fewer statements that print."""
     if pair.purpose != "fix":  # for other purposes the outputs are compared
         return False
-    return pair.has_fewer(
-        lambda node: (
-            isinstance(node, ast.Call)
-            and name_of(node) in ("print", "write", "writelines", "show", "savefig")
-        ),
-        r"\b(?:print|write|writelines|show|savefig)[ \t]*\(",
+    names = ("print", "write", "writelines", "show", "savefig")
+    pattern = rf"\b(?:{'|'.join(names)})[ \t]*\("
+    return (
+        pair.added(lambda node: isinstance(node, ast.Call) and name_of(node) in names, pattern) < 0
     )
 
 
@@ -581,22 +537,12 @@ def reaches_out(pair: Pair) -> bool:
     """Return True if the program imports a forbidden module, or hides what it does."""
 
     def imported_packages(tree: ast.Module) -> set[str]:
-        names = {
-            alias.name.split(".")[0]
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Import)
-            for alias in node.names
-        }
-        return names | {
-            (node.module or "").split(".")[0]
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom)
-        }
+        modules = [alias.name for node in nodes(tree, ast.Import) for alias in node.names]
+        modules += [node.module or "" for node in nodes(tree, ast.ImportFrom)]
+        return {module.split(".")[0] for module in modules}
 
     def obscuring_names(tree: ast.Module) -> set[str]:
-        return {
-            name_of(node) for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)
-        } & OBSCURING_NAMES
+        return {name_of(node) for node in nodes(tree, ast.Name, ast.Attribute)} & OBSCURING_NAMES
 
     old = (
         set(WORD.findall(pair.before))
@@ -609,9 +555,7 @@ def reaches_out(pair: Pair) -> bool:
 
 def rebinds(pair: Pair) -> bool:
     """Return True if a built-in name, a function, a part of `sys` or a comparison is redefined."""
-    classes = {
-        node.name for node in ast.walk(pair.old or pair.new) if isinstance(node, ast.ClassDef)
-    }
+    classes = {node.name for node in nodes(pair.old or pair.new, ast.ClassDef)}
     old = {*WORD.findall(pair.before)} if pair.old is None else _rebound_names(pair.old, classes)
     return bool(_rebound_names(pair.new, classes) - old) or bool(
         _redefinitions(pair.new) - (_redefinitions(pair.old) if pair.old else set())
@@ -643,7 +587,7 @@ def _rebound_names(tree: ast.Module, classes: set[str]) -> set[str]:
                 and (is_hollow(inner.body) or node.name not in classes)
             }
     for node in tree.body:
-        if isinstance(node, (*Function, ast.ClassDef)):
+        if isinstance(node, Definition):
             names |= {node.name} & set(dir(builtins))
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names |= {alias.asname or alias.name for alias in node.names} & set(dir(builtins))
@@ -653,13 +597,13 @@ def _rebound_names(tree: ast.Module, classes: set[str]) -> set[str]:
 def _redefinitions(tree: ast.Module) -> set[str]:
     """Return the functions and classes of the module whose names it binds more than once."""
     bindings: Counter[str] = Counter(
-        node.name for node in tree.body if isinstance(node, (*Function, ast.ClassDef))
+        node.name for node in tree.body if isinstance(node, Definition)
     )
     names = set(bindings)
     bindings.update(
         node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names
+        for node in nodes(tree, ast.Name)
+        if isinstance(node.ctx, ast.Store) and node.id in names
     )
     return {name for name in names if bindings[name] > 1}
 
@@ -742,8 +686,7 @@ def hard_codes(pair: Pair) -> bool:
         str(node.value)
         for part in ast.walk(pair.old)
         if isinstance(part, ast.Assert) or is_test(part)
-        for node in ast.walk(part)
-        if isinstance(node, ast.Constant)
+        for node in nodes(part, ast.Constant)
     }
     if expected & set(new_constants(pair)):
         return True
@@ -755,7 +698,7 @@ def hard_codes(pair: Pair) -> bool:
 def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """Yield the targets and values of a statement that assigns or prints."""
     if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        for target in _targets(node):
             yield ast.dump(target), node.value
     elif (
         isinstance(node, ast.Expr)

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 
 from ...models import (
@@ -70,7 +70,6 @@ class SlotBudget:
 
     budget: Budget
     tokens: int
-    calls: int = field(default=0)
 
 
 class RepairBudget:
@@ -113,7 +112,7 @@ class RepairBudget:
             self.calls_left -= calls
             self.tokens_left -= tokens
         seconds = min(limits.REPAIR_CALL_SECONDS_MAX, self.seconds_left / max(among, 1))
-        return SlotBudget(budget=Budget(seconds=seconds, calls=calls), tokens=tokens, calls=calls)
+        return SlotBudget(budget=Budget(seconds=seconds, calls=calls), tokens=tokens)
 
     def release(self, share: SlotBudget, attempts: tuple[ModelAttempt, ...]) -> None:
         """Return the unused part of a share."""

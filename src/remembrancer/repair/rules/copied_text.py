@@ -4,6 +4,7 @@ Lines that are not code become comments. Characters in strings and comments stay
 
 from __future__ import annotations
 
+import html
 import itertools
 import re
 from collections.abc import Iterator
@@ -94,18 +95,7 @@ _DOUBLE = "\u201c\u201d\u201e\u201f\u2033\u2036\u00ab\u00bb\uff02\u301d\u301e\u3
 _SINGLE = "\u2018\u2019\u201a\u201b\u2032\u2035\u2039\u203a\uff07\u00b4"
 _STRAIGHT = {**dict.fromkeys(_DOUBLE, '"'), **dict.fromkeys(_SINGLE, "'")}
 _QUOTE = re.compile(f"[{_DOUBLE}{_SINGLE}]")
-_ENTITIES = {
-    "lt": "<",
-    "gt": ">",
-    "amp": "&",
-    "quot": '"',
-    "nbsp": " ",
-    "apos": "'",
-    "#39": "'",
-    "#x27": "'",
-    "#34": '"',
-}
-_ENTITY = re.compile(f"&({'|'.join(_ENTITIES)});")
+_ENTITY = re.compile("&(?:lt|gt|amp|quot|nbsp|apos|#39|#x27|#34);")
 _PLAIN = re.compile(rf"[^\"'#{_DOUBLE}{_SINGLE}]++|#[^\r\n]*+")
 _TRIPLE = re.compile(
     r"\"{3}(?:[^\"\\]|\\.|\"(?!\"\"))*+(?:\"{3}|\Z|\\\Z)"
@@ -149,18 +139,14 @@ def strip_fences(source: ProgramSource, _: Failure) -> str:
         return "".join(
             "" if fence else line for fence, line in zip(fences, source.lines, strict=True)
         )
-    if any(
-        number not in inside and not fence and _LIKE_CODE.match(line)
-        for number, (fence, line) in enumerate(zip(fences, source.lines, strict=True))
-    ):
+    shown = {number for number, fence in enumerate(fences) if number in inside or not fence}
+    if any(_LIKE_CODE.match(source.lines[number]) for number in shown - inside):
         return source.code  # the fences belong to a string or a comment of the program
-    result = []
-    for number, (fence, line) in enumerate(zip(fences, source.lines, strict=True)):
-        if number in inside:
-            result.append(line)
-        elif not fence:
-            result.append(_comment(line))
-    return "".join(result)
+    return "".join(
+        line if number in inside else _comment(line)
+        for number, line in enumerate(source.lines)
+        if number in shown
+    )
 
 
 def _blocks(fences: list[re.Match[str] | None]) -> list[tuple[int, int, str]]:
@@ -389,7 +375,8 @@ def unescape_entities(source: ProgramSource, _: Failure) -> str:
         while span < len(spans) and spans[span][1] <= match.start():
             span += 1
         if span == len(spans) or spans[span][0] > match.start():
-            edits.append(Edit(match.start(), match.end(), _ENTITIES[match[1]]))
+            character = html.unescape(match[0]).replace("\u00a0", " ")
+            edits.append(Edit(match.start(), match.end(), character))
     return source.apply(edits)
 
 

@@ -89,14 +89,10 @@ def fill_empty_block(source: ProgramSource, failure: Failure) -> str:
         and header_end.end <= token.start < block_end
         and token.line > header_end.line
     ]
-    indents = [_indent_at(source, token.line) for token in comments]
-    indents = [
-        indent
-        for indent in indents
-        if len(indent) > len(header.indent) and indent.startswith(header.indent)
-    ]
-    if indents:
-        indent = indents[0]
+    indents = [indent_of(source.lines[token.line - 1]) for token in comments]
+    deeper = (one for one in indents if one.startswith(header.indent) and one != header.indent)
+    indent = next(deeper, None)
+    if indent is not None:
         at = source.code.find("\n", header_end.end) + 1 or len(source.code)
         lead = "" if source.code[:at].endswith("\n") else "\n"
         return source.apply([Edit(at, at, f"{lead}{indent}pass\n")])
@@ -113,32 +109,24 @@ def fill_empty_block(source: ProgramSource, failure: Failure) -> str:
 
 def fix_stray_indent(source: ProgramSource, failure: Failure) -> str:
     """Dedent lines that are indented without a block; align a line that is one space off."""
-    previous, statement_at_failure = _around(source, failure)
-    if (
-        statement_at_failure is None
-        or statement_at_failure.tokens[0].line != failure.line
-        or statement_at_failure.tokens[0].kind != "name"
-    ):
+    previous, failing = _around(source, failure)
+    if failing is None or failing.line != failure.line or failing.tokens[0].kind != "name":
         return source.code
-    index = source.statements.index(statement_at_failure)
+    index = source.statements.index(failing)
     if "unexpected indent" in failure.message and previous is not None and not previous.is_header:
         edits = []
         for statement in source.statements[index:]:
-            if not statement.indent.startswith(statement_at_failure.indent):
+            if not statement.indent.startswith(failing.indent):
                 break
             start = statement.tokens[0].start - len(statement.indent)
-            edits.append(Edit(start, start + len(statement_at_failure.indent), previous.indent))
+            edits.append(Edit(start, start + len(failing.indent), previous.indent))
         return source.apply(edits)
     if "unindent does not match" in failure.message:
         levels = {statement.indent for statement in source.statements[:index]}
-        candidates = [
-            level for level in levels if abs(len(level) - len(statement_at_failure.indent)) == 1
-        ]
+        candidates = [level for level in levels if abs(len(level) - len(failing.indent)) == 1]
         if len(candidates) == 1:
-            start = statement_at_failure.tokens[0].start - len(statement_at_failure.indent)
-            return source.apply(
-                [Edit(start, start + len(statement_at_failure.indent), candidates[0])]
-            )
+            end = failing.tokens[0].start
+            return source.apply([Edit(end - len(failing.indent), end, candidates[0])])
     return source.code
 
 
@@ -156,10 +144,6 @@ def _around(
             return previous, statement
         previous = statement
     return previous, None
-
-
-def _indent_at(source: ProgramSource, line: int) -> str:
-    return indent_of(source.lines[line - 1])
 
 
 def indent_block(source: ProgramSource, failure: Failure) -> str:
@@ -205,13 +189,9 @@ def _block_length(source: ProgramSource, index: int) -> int:
     if keyword == "class":
         return _method_count(group)
     if keyword in ("def", "async"):
-        returns = [
-            at
-            for at, statement in enumerate(group)
-            if statement.tokens[0].text in ("return", "raise") and statement.indent == header.indent
-        ]
-        if returns:
-            return returns[0] + 1
+        for count, statement in enumerate(group, 1):
+            if statement.indent == header.indent and words[count - 1] in ("return", "raise"):
+                return count
     following = source.statements[after] if after < len(source.statements) else None
     clause = following.tokens[0].text if following and following.indent == header.indent else ""
     if keyword in _CLAUSES.get(clause, ()):
@@ -275,9 +255,9 @@ def _method_count(group: list[SourceStatement]) -> int:
 
 
 def _uses_count(header: SourceStatement, group: list[SourceStatement]) -> int:
-    """Return the number of leading statements up to the last that uses the loop's variable.
+    """Return the number of statements if each uses the variable of the loop before them; else 0.
 
-    Return 0 if the header is no loop with one variable, or if a later statement may belong to it.
+    Also 0 if the header is no loop with one variable.
     """
     words = [token.text for token in header.tokens[:3]]
     if words[0] != "for" or words[2] != "in":
