@@ -18,13 +18,14 @@ from remembrancer.context import Caller, Context
 from remembrancer.memory.remember import remember
 from remembrancer.models import (
     Budget,
+    ChoiceDelta,
     ModelAttempt,
     ModelFailed,
     ModelRequest,
     ModelResponse,
     Models,
 )
-from remembrancer.models.port import OnText
+from remembrancer.models.port import OnPiece
 from remembrancer.protocol import limits
 from remembrancer.protocol.agent import Chat, ChatAnswer, Earlier
 from remembrancer.protocol.fence import unfenced
@@ -61,14 +62,14 @@ class EchoingModels:
         return outside or slot == "chat"
 
     def ask(
-        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+        self, question: ModelRequest, budget: Budget, on_piece: OnPiece | None = None
     ) -> ModelResponse:
         """Return the whole prompt."""
         assert budget.calls_left
         self.asked.append(question)
         text = "\n".join(message.content for message in question.messages)
-        if on_text is not None:
-            on_text(text)
+        if on_piece is not None:
+            on_piece(ChoiceDelta(text=text))
         return ModelResponse(
             text=text,
             model="echo",

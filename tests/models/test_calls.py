@@ -24,6 +24,7 @@ from endpoint import (
 from remembrancer.context import without_secrets
 from remembrancer.models import (
     Budget,
+    ChoiceDelta,
     ModelFailed,
     ModelMessage,
     ModelRequest,
@@ -67,11 +68,13 @@ def ask(
     streamed: list[str | None] | None = None,
 ) -> ModelResponse:
     """Call the models."""
-    return models.ask(
-        QUESTION,
-        Budget(seconds=seconds, calls=calls),
-        None if streamed is None else streamed.append,
-    )
+
+    def note(piece: ChoiceDelta | None) -> None:
+        assert streamed is not None
+        streamed.append(None if piece is None else piece.text)
+
+    budget = Budget(seconds=seconds, calls=calls)
+    return models.ask(QUESTION, budget, None if streamed is None else note)
 
 
 @pytest.mark.parametrize(

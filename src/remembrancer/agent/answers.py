@@ -32,7 +32,15 @@ from ..memory.write.turns import (
     raw_dialogue,
     store_turn_idempotently,
 )
-from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
+from ..models import (
+    Budget,
+    ChoiceDelta,
+    ModelAttempt,
+    ModelFailed,
+    ModelMessage,
+    ModelRequest,
+    Models,
+)
 from ..models.calls import usage_of
 from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
@@ -190,36 +198,19 @@ BEST_MEMORY = "This is what memory has on it:"
 NO_MATCHES = "No stored turn, fact or summary matches."
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """The quoted parts of one event; a side that is not quoted is empty."""
-
-    event_id: str
-    date: str
-    query: str
-    response: str
-
-    def __str__(self) -> str:
-        sides = [
-            f"{speaker}: “{text}”"
-            for speaker, text in (("user", self.query), ("assistant", self.response))
-            if text
-        ]
-        return f"- {self.date}, {'; '.join(sides)} (ref: {self.event_id})"
-
-
-def quotes(hits: Sequence[Hit], question: str) -> list[Quote]:
-    """Return quotes of the hits that have evidence, best first."""
-    result: list[Quote] = []
+def quotes(hits: Sequence[Hit], question: str) -> dict[str, str]:
+    """Return lines that quote the hits that have evidence, by their event ids, best first."""
+    lines: dict[str, str] = {}
     question_terms = terms(question)
     for hit in hits:
-        query, response = _quotable(hit, question)
-        sides = (_excerpt(query, question_terms), _excerpt(response, question_terms))
-        if any(sides):
-            result.append(Quote(hit.event_id, hit.occurred_at[:10], *sides))
-        if len(result) == limits.CHAT_QUOTES_MAX:
+        excerpts = (_excerpt(side, question_terms) for side in _quotable(hit, question))
+        speakers = zip(("user", "assistant"), excerpts, strict=True)
+        sides = "; ".join(f"{speaker}: “{text}”" for speaker, text in speakers if text)
+        if sides:
+            lines[hit.event_id] = f"- {hit.occurred_at[:10]}, {sides} (ref: {hit.event_id})"
+        if len(lines) == limits.CHAT_QUOTES_MAX:
             break
-    return result
+    return lines
 
 
 def quoted_answer(
@@ -230,24 +221,15 @@ def quoted_answer(
     And what to store as the response of its turn: only the refs, because the quoted text is in
     memory already, and the other sentences are no memory. `reason` says why no model answers.
     """
-    quote_list = quotes(search_result.hits, message)
-    quoted = [*background, *map(str, quote_list)]
+    quote_lines = quotes(search_result.hits, message)
+    quoted = [*background, *quote_lines.values()]
     heading = BEST_MEMORY if background else BEST_MATCHES
     lines = [f"{reason} {heading}", "", *quoted] if quoted else [f"{reason} {NO_MATCHES}"]
     if search_result.help_hits:
-        lines += [
-            "",
-            *(f"The help says: {passage.text}" for passage in search_result.help_hits[:1]),
-        ]
-    sources = [quote.event_id for quote in quote_list]
-    sources += [fact.event_id for fact in search_result.facts if fact.event_id]
+        lines += ["", f"The help says: {search_result.help_hits[0].text}"]
+    sources = [*quote_lines, *(fact.event_id for fact in search_result.facts if fact.event_id)]
     stored_text = f"(ref: {', '.join(dict.fromkeys(sources))})" if sources else ""
     return "\n".join(lines), stored_text
-
-
-def has_evidence(hit: Hit, question: str) -> bool:
-    """Return True if an event contains more than the question itself."""
-    return any(_quotable(hit, question))
 
 
 def _quotable(hit: Hit, question: str) -> tuple[str, str]:
@@ -657,15 +639,15 @@ class StreamFilter:
     def __init__(self, send_event: SendEvent, filter_text: Callable[[str], str]) -> None:
         self._send_event, self._filter, self._pending, self.text = send_event, filter_text, "", ""
 
-    def __call__(self, piece: str | None) -> None:
-        """Handle the next piece. None discards the text so far."""
+    def __call__(self, piece: ChoiceDelta | None) -> None:
+        """Handle the next piece of the first choice. None discards the text so far."""
         if piece is None:
             self._pending = ""
             if self.text:
                 self._send_event("again", {})
                 self.text = ""
             return
-        self._pending += piece
+        self._pending += piece.text if piece.index == 0 else ""
         passage = (
             _PASSAGE.match(self._pending)
             if len(self._pending) < PASSAGE_CHARACTERS_MAX
@@ -891,9 +873,8 @@ def events_of(
     context: Context, caller: Caller, hits: Sequence[Hit], message: str
 ) -> list[RetrievedEvent]:
     """Return the full events of hits, except those that only repeat the question."""
-    return _events(
-        context, caller, {hit.event_id: hit for hit in hits if has_evidence(hit, message)}
-    )
+    with_evidence = {hit.event_id: hit for hit in hits if any(_quotable(hit, message))}
+    return _events(context, caller, with_evidence)
 
 
 def _events(

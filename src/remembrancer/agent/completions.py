@@ -291,9 +291,8 @@ def _ask(
 ) -> ModelResponse:
     """Return the answer of a model. Raises ModelRejected, NoAnswer."""
     budget = Budget.of(turn.context.settings)
-    on_text, on_delta = (None, None) if stream is None else (stream.on_text, stream.on_delta)
     try:
-        return turn.context.models.ask(request, budget, on_text, on_delta)
+        return turn.context.models.ask(request, budget, stream)
     except ModelFailed as error:
         if error.reason == "rejected":
             detail = error.tries[-1].detail if error.tries else ""
@@ -326,25 +325,23 @@ class _AnswerStream:
         self._turn, self._write, self._has_written = turn, write, False
         self._texts: dict[int, WordStream] = {}
 
-    def on_text(self, piece: str | None, index: int = 0) -> None:
+    def __call__(self, piece: ChoiceDelta | None) -> None:
         if piece is None:
             if self._has_written:
                 raise ModelFailed("cut_off")
             self._texts.clear()
             return
-        if index not in self._texts:
+        index = piece.index
+        if piece.text and index not in self._texts:
             self._texts[index] = WordStream(
                 lambda text: self._send(index, {"content": text}),
                 self._turn.filter_text,
                 self._turn.context.settings.seal_name,
             )
-        self._texts[index](piece)
-
-    def on_delta(self, delta: ChoiceDelta) -> None:
-        if delta.text:
-            self.on_text(delta.text, delta.index)
-        if delta.fields:
-            self._send(delta.index, delta.fields)
+        if piece.text:
+            self._texts[index](piece.text)
+        if piece.fields:
+            self._send(index, piece.fields)
 
     def end(self) -> None:
         for text in self._texts.values():

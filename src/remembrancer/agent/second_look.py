@@ -7,11 +7,12 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..accounts import NO_KEY, may_use_outside_models
 from ..accounts.teams import memberships
 from ..claims.evidence import EventEvidence
+from ..claims.extract import Sentence
 from ..claims.review import (
     EXCERPT_CHARACTERS_MAX,
     CitedEvent,
@@ -65,14 +66,8 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _CitingSentence:
-    """A sentence of a draft with the events that it cites."""
-
-    start: int
-    end: int
-    text: str
-    events: Sequence[EventEvidence]
+# A sentence of a draft, its text and the events that it cites.
+_Citation: TypeAlias = tuple[Sentence, str, Sequence[EventEvidence]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +88,14 @@ def judge(
     outside: bool,
 ) -> Judgement:
     """Ask the models of the slot `judge` about the sentences that cite events, up to the limits."""
-    sentences = list(_citing_sentences(draft, cited))
-    if not sentences:
+    citations = list(_citations(draft, cited))
+    if not citations:
         return Judgement()
-    events = {event.event_id: event for sentence in sentences for event in sentence.events}
+    events = {event.event_id: event for _, _, cited_events in citations for event in cited_events}
     stored = event_blocks(events.values())
     questions = "\n".join(
-        f"{n}. {sentence.text} [{', '.join(event.event_id for event in sentence.events)}]"
-        for n, sentence in enumerate(sentences, 1)
+        f"{n}. {text} [{', '.join(event.event_id for event in cited_events)}]"
+        for n, (_, text, cited_events) in enumerate(citations, 1)
     )
     delimiter = new_delimiter()
     data = (
@@ -121,12 +116,10 @@ def judge(
     verdicts = _verdicts(reply.text)
     if verdicts is None:
         return Judgement(tries=reply.tries, failure=FAILURE_MESSAGES["garbled"])
-    return Judgement(checks=list(_checks(sentences, verdicts)), tries=reply.tries)
+    return Judgement(checks=list(_checks(citations, verdicts)), tries=reply.tries)
 
 
-def _citing_sentences(
-    draft: ParsedDraft, cited: Mapping[str, CitedEvent]
-) -> Iterator[_CitingSentence]:
+def _citations(draft: ParsedDraft, cited: Mapping[str, CitedEvent]) -> Iterator[_Citation]:
     """Yield the sentences with valid citations that fit into one request."""
     room, included, count = limits.JUDGED_CHARACTERS_MAX, set[str](), 0
     for sentence in draft.sentences:
@@ -142,7 +135,7 @@ def _citing_sentences(
             break
         room, count = room - length, count + 1
         included.update(event.event_id for event in events)
-        yield _CitingSentence(sentence.start, sentence.end, text, events)
+        yield sentence, text, events
 
 
 def _verdicts(text: str) -> list[tuple[int, str, str]] | None:
@@ -155,21 +148,19 @@ def _verdicts(text: str) -> list[tuple[int, str, str]] | None:
 
 
 def _checks(
-    sentences: Sequence[_CitingSentence], verdicts: Sequence[tuple[int, str, str]]
+    citations: Sequence[_Citation], verdicts: Sequence[tuple[int, str, str]]
 ) -> Iterator[Check]:
     for number, verdict, quote in {
         item[0]: item for item in verdicts if isinstance(item[0], int)
     }.values():
         if (
-            not 1 <= number <= len(sentences)
+            not 1 <= number <= len(citations)
             or verdict not in ("supported", "contradicted")
             or not isinstance(quote, str)
         ):
             continue
-        sentence = sentences[number - 1]
-        event = next(
-            (event for event in sentence.events if _contains_quote(quote, event.text)), None
-        )
+        sentence, text, events = citations[number - 1]
+        event = next((one for one in events if _contains_quote(quote, one.text)), None)
         if event is None:
             continue
         excerpt = " ".join(quote.split())[:EXCERPT_CHARACTERS_MAX]
@@ -183,7 +174,7 @@ def _checks(
                 if is_contradicted
                 else f"A model judged that the cited event says so: {excerpt!r}."
             ),
-            claim=sentence.text[:EXCERPT_CHARACTERS_MAX],
+            claim=text[:EXCERPT_CHARACTERS_MAX],
             start=sentence.start,
             end=sentence.end,
             ref=event.event_id,

@@ -72,6 +72,7 @@ _PATTERNS = [
 _AMBIGUOUS_PATTERN = 2  # index of the pattern in which day and month may be in either order
 _OF_NAMES = range(3, 7)  # indexes of the patterns with the name of a month
 _HAN_PATTERNS = range(8, 10)
+_NEAR_YEARS = {"去": -1, "今": 0, "明": 1}
 _WORD, _LINE = re.compile(r"[^\W\d_]+"), re.compile(r"[^\n]+")
 
 
@@ -135,24 +136,17 @@ def _claims(
         yield Claim("date", start, end, first)
 
 
-def _number(digits: str) -> int:
+def _number(digits: str | None) -> int | None:
+    if not digits:
+        return None
     return int(digits) if digits.isascii() and digits.isdigit() else int(parse_chinese(digits))
 
 
 def _parse_parts(parts: dict[str, str | None], day: date) -> list[PartialDate]:
     name, near = parts.get("mn"), parts.get("near")
-    month = (
-        _MONTHS.get(normalize(name), 0)
-        if name
-        else _number(digits)
-        if (digits := parts.get("m"))
-        else None
-    )
-    year = _number(digits) if (digits := parts.get("y")) else None
-    if near:
-        year = day.year + {"去": -1, "今": 0, "明": 1}[near]
-    day_number = _number(digits) if (digits := parts.get("d")) else None
-    return _valid(PartialDate(year, month, day_number))
+    month = _MONTHS.get(normalize(name), 0) if name else _number(parts.get("m"))
+    year = day.year + _NEAR_YEARS[near] if near else _number(parts.get("y"))
+    return _valid(PartialDate(year, month, _number(parts.get("d"))))
 
 
 def _both_orders(parts: dict[str, str | None]) -> list[PartialDate]:
@@ -180,22 +174,18 @@ def _valid(when: PartialDate) -> list[PartialDate]:
 # --- Find relative dates: yesterday, next Friday, last month, in three days, 下周三 ----------
 
 _TABLE = tomllib.loads(resources.files(__package__).joinpath("dates.toml").read_text("utf-8"))
-_DAYS = {
-    normalize(word.strip()): int(days)
-    for days, words in _TABLE["days"].items()
-    for word in words.split(",")
-}
-_WEEKDAYS = {
-    normalize(word): int(day) for day, words in _TABLE["weekdays"].items() for word in words.split()
-}
-_OFFSETS = {
-    normalize(word): int(offset)
-    for offset, words in _TABLE["offsets"].items()
-    for word in words.split()
-}
-_PERIODS = {
-    normalize(word): kind for kind, words in _TABLE["periods"].items() for word in words.split()
-}
+
+
+def _by_word(name: str, separator: str | None = None) -> dict[str, str]:
+    """Return the key of each word of a table."""
+    rows = _TABLE[name].items()
+    return {normalize(one.strip()): key for key, words in rows for one in words.split(separator)}
+
+
+_DAYS = {word: int(days) for word, days in _by_word("days", ",").items()}
+_WEEKDAYS = {word: int(day) for word, day in _by_word("weekdays").items()}
+_OFFSETS = {word: int(offset) for word, offset in _by_word("offsets").items()}
+_PERIODS = _by_word("periods")
 
 
 def _one_of(words: Sequence[str]) -> str:
@@ -269,9 +259,7 @@ def relative_dates(text: str, day: date) -> Iterator[Claim]:
             weekday = "一二三四五六日".find(match["day"].replace("天", "日"))
             yield _claim(match, day, *_han_weekday_dates(day, weekday, match["offset"]))
         elif match["year"]:
-            yield _claim(
-                match, day, PartialDate(year=day.year + {"去": -1, "今": 0, "明": 1}[match["year"]])
-            )
+            yield _claim(match, day, PartialDate(year=day.year + _NEAR_YEARS[match["year"]]))
         else:
             period = "month" if match["period"] == "月" else "week"
             yield _claim(match, day, _period_date(day, period, _HAN_OFFSETS[match["offset_2"]]))
@@ -285,24 +273,12 @@ def _weekday_dates(day: date, weekday: int, offset: int | None) -> list[PartialD
     """Return the possible dates of a weekday: "next Friday" may be this week or the following."""
     days_ahead, days_behind = (weekday - day.weekday()) % 7, (day.weekday() - weekday) % 7
     coming, past = shift(day, days_ahead or 7), shift(day, -(days_behind or 7))
-    if offset == 1:
-        days = (
-            [coming]
-            if days_ahead == 0 or coming.isocalendar()[1] != day.isocalendar()[1]
-            else [coming, shift(coming, 7)]
-        )
-    elif offset == -1:
-        days = (
-            [past]
-            if days_behind == 0 or past.isocalendar()[1] != day.isocalendar()[1]
-            else [past, shift(past, -7)]
-        )
-    else:
-        return [
-            PartialDate(weekday=weekday),
-            *(exact_date(date) for date in ([coming, past] if days_ahead else [day])),
-        ]
-    return [exact_date(date) for date in days]
+    if offset not in (1, -1):
+        named = [coming, past] if days_ahead else [day]
+        return [PartialDate(weekday=weekday), *map(exact_date, named)]
+    near = coming if offset == 1 else past
+    is_certain = days_ahead == 0 or near.isocalendar()[1] != day.isocalendar()[1]
+    return [exact_date(one) for one in ([near] if is_certain else [near, shift(near, 7 * offset)])]
 
 
 def _han_weekday_dates(day: date, weekday: int, offset: str | None) -> list[PartialDate]:
@@ -416,21 +392,17 @@ def clocks(text: str) -> Iterator[Claim]:
         half = _half_day(match["half"] or match["half_2"], match["part"] or match["part_2"])
         yield _clock(match.start(), match.end(), minute, half, None)
     for match in _HAN_HOURS.finditer(text):
-        hour = _hour_number(match["h"])
+        hour = _number(match["h"]) or 0
         minutes = (
             30
             if match["half"]
             else 15 * int(parse_chinese(match["quarter"]))
             if match["quarter"]
-            else _hour_number(match["m"] or "0")
+            else _number(match["m"]) or 0
         )
         if hour <= 24 and minutes < 60 and not (match["part"] is None and "点" in match["h"]):
             half = None if match["part"] is None else 12 if match["part"] in _AFTERNOON else 0
             yield _clock(match.start(), match.end(), hour * 60 + minutes, half, None)
-
-
-def _hour_number(numerals: str) -> int:
-    return int(numerals) if numerals.isascii() else int(parse_chinese(numerals))
 
 
 def _half_day(half: str | None, part: str | None) -> int | None:

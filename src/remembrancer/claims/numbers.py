@@ -110,14 +110,15 @@ _WORD = re.compile(r"[^\W\d_\u3400-\u9fff]+")
 _GAP = re.compile(r"[ \u2011-]")
 
 
-class SpelledNumber(NamedTuple):
-    """A number in words: `text[start:end]`."""
+class NumberMatch(NamedTuple):
+    """A number, `text[start:end]`, before it is combined with its neighbours."""
 
-    value: Fraction
     start: int
     end: int
-    is_small: bool  # at most twelve, or a fraction: often not a claim by itself
-    is_article: bool  # may be an article, not a number
+    readings: frozenset[Fraction]
+    unit: Unit | None = None
+    in_words: bool = False
+    is_article: bool = False  # may be an article, not a number
 
 
 def _german(ones: list[str], tens: list[str]) -> dict[str, int | Fraction]:
@@ -159,7 +160,7 @@ def number_word(word: str, words: Mapping[str, int | Fraction]) -> int | Fractio
     return value
 
 
-def spelled_numbers(text: str, language: str | None = None) -> Iterator[SpelledNumber]:
+def spelled_numbers(text: str, language: str | None = None) -> Iterator[NumberMatch]:
     """Yield the numbers in words of a text, in order.
 
     With a `language`, ambiguous words of other languages are ignored.
@@ -250,11 +251,9 @@ class _NumberParser:
             return low == 0 and bool(self.rest or self.whole)
         return self.rest == 0 and bool(self.whole) and value < 1000
 
-    def result(self) -> SpelledNumber:
-        value = self.whole + self.rest
-        return SpelledNumber(
-            value, self.start, self.end, is_small=value <= 12, is_article=self.is_article
-        )
+    def result(self) -> NumberMatch:
+        readings = frozenset({self.whole + self.rest})
+        return NumberMatch(self.start, self.end, readings, None, True, self.is_article)
 
 
 _DIGITS = {**{c: n for n, c in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2}
@@ -325,17 +324,6 @@ _ADDITIVE_DIMENSIONS = frozenset({"time", "length", "mass", "months"})
 _SMALL_MAX = 12
 
 
-class NumberMatch(NamedTuple):
-    """A number before it is combined with its neighbours."""
-
-    start: int
-    end: int
-    readings: frozenset[Fraction]
-    unit: Unit | None
-    in_words: bool = False
-    is_article: bool = False
-
-
 def _found(
     match: re.Match[str],
     value: Fraction,
@@ -394,12 +382,9 @@ def _digits(text: str, language: str) -> Iterator[NumberMatch]:
         if match["half"]:
             readings = frozenset(reading + Fraction(1, 2) for reading in readings)
         negative = match["sign"] or _MINUS.search(text[max(0, match.start() - 8) : match.start()])
-        yield _with_unit(
-            text,
-            match.start(),
-            match.end(),
-            frozenset(-r for r in readings) if negative else readings,
-        )
+        if negative:
+            readings = frozenset(-reading for reading in readings)
+        yield _with_unit(text, NumberMatch(match.start(), match.end(), readings))
 
 
 def parse_digits(digits: str, language: str) -> frozenset[Fraction]:
@@ -424,81 +409,39 @@ def parse_digits(digits: str, language: str) -> frozenset[Fraction]:
     return frozenset({joined if last == "," else decimal})
 
 
-def _with_unit(
-    text: str,
-    start: int,
-    end: int,
-    readings: frozenset[Fraction],
-    *,
-    in_words: bool = False,
-    is_article: bool = False,
-) -> NumberMatch:
+def _with_unit(text: str, number: NumberMatch) -> NumberMatch:
     """Return the number with its context: magnitude, unit, a currency sign before it."""
-    magnitude = _MAGNITUDE.match(text, end)
-    if magnitude and not in_words:
+    magnitude = _MAGNITUDE.match(text, number.end)
+    if magnitude and not number.in_words:
         word = magnitude[1] or magnitude[2]
         factor = _MAGNITUDES.get(word) or (_MAGNITUDES.get(word.lower()) if len(word) > 1 else None)
-        if factor and not (word == "M" and unit_at(text, end)):
-            readings = frozenset(reading * factor for reading in readings)
-            end = magnitude.end()
-    of = _PREPOSITION.match(text, end)
-    if of and max(readings) >= 10**6 and (unit_match := unit_at(text, of.end())):
-        return _with_currency(
-            text, start, end, readings, unit_match, in_words=in_words, is_article=is_article
-        )
-    return _with_currency(
-        text, start, end, readings, unit_at(text, end), in_words=in_words, is_article=is_article
-    )
-
-
-def _with_currency(
-    text: str,
-    start: int,
-    end: int,
-    readings: frozenset[Fraction],
-    unit_match: tuple[Unit, int] | None,
-    *,
-    in_words: bool,
-    is_article: bool,
-) -> NumberMatch:
-    before = _CURRENCY_BEFORE.search(text[max(0, start - 5) : start])
-    unit: Unit | None = None
-    if unit_match:
-        unit, end = unit_match
-        if half := _HALF_MORE.match(text, end):
-            readings, end, is_article = (
-                frozenset(reading + Fraction(1, 2) for reading in readings),
-                half.end(),
-                False,
-            )
-    if before and (unit is None or unit.dimension in {"length", "cny"}):
-        unit, start = unit_word(before[1]), start - len(before[0])
-    return NumberMatch(start, end, readings, unit, in_words, is_article)
+        if factor and not (word == "M" and unit_at(text, number.end)):
+            readings = frozenset(reading * factor for reading in number.readings)
+            number = number._replace(end=magnitude.end(), readings=readings)
+    of = _PREPOSITION.match(text, number.end)
+    unit_match = unit_at(text, of.end()) if of and max(number.readings) >= 10**6 else None
+    if unit_match := unit_match or unit_at(text, number.end):
+        number = number._replace(unit=unit_match[0], end=unit_match[1])
+        if half := _HALF_MORE.match(text, number.end):
+            readings = frozenset(reading + Fraction(1, 2) for reading in number.readings)
+            number = number._replace(end=half.end(), readings=readings, is_article=False)
+    before = _CURRENCY_BEFORE.search(text[max(0, number.start - 5) : number.start])
+    if before and (number.unit is None or number.unit.dimension in {"length", "cny"}):
+        start = number.start - len(before[0])
+        number = number._replace(start=start, unit=unit_word(before[1]))
+    return number
 
 
 def _words(text: str, language: str | None) -> Iterator[NumberMatch]:
     for spelled in spelled_numbers(text, language):
-        number = _with_unit(
-            text,
-            spelled.start,
-            spelled.end,
-            frozenset({spelled.value}),
-            in_words=True,
-            is_article=spelled.is_article,
-        )
-        half = spelled.value.denominator != 1
-        if half and number.unit is None:
+        number = _with_unit(text, spelled)
+        [value] = spelled.readings
+        if value.denominator != 1 and number.unit is None:
             inner = re.match(r" (?:an?|one|de|d') ?", text[spelled.end : spelled.end + 5])
             unit_match = unit_at(text, spelled.end + inner.end() - 1) if inner else None
             if unit_match is None:
                 continue
-            number = NumberMatch(
-                spelled.start,
-                unit_match[1],
-                frozenset({spelled.value}),
-                unit_match[0],
-                in_words=True,
-            )
+            number = spelled._replace(unit=unit_match[0], end=unit_match[1], is_article=False)
         if (
             language is not None
             and number.is_article
@@ -532,7 +475,7 @@ def _compound_chinese(text: str) -> Iterator[NumberMatch]:
         value = Fraction(match[1]) * (10**4 if match[2] == "万" else 10**8) + Fraction(match[3]) * (
             1000 if match[4] == "千" else 100
         )
-        yield _with_unit(text, match.start(), match.end(), frozenset({value}), in_words=True)
+        yield _with_unit(text, _found(match, value, None, in_words=True))
 
 
 def _parse_number(numerals: str) -> Fraction:
@@ -605,16 +548,10 @@ def _add_parts(text: str, numbers: Sequence[NumberMatch]) -> Iterator[NumberMatc
 
 
 def _is_smaller_part(text: str, number: NumberMatch, following: NumberMatch) -> bool:
-    if (
-        number.unit is None
-        or following.unit is None
-        or number.unit.dimension != following.unit.dimension
-    ):
+    first, second = number.unit, following.unit
+    if first is None or second is None or first.dimension != second.dimension:
         return False
-    if (
-        number.unit.dimension not in _ADDITIVE_DIMENSIONS
-        or following.unit.factor >= number.unit.factor
-    ):
+    if first.dimension not in _ADDITIVE_DIMENSIONS or second.factor >= first.factor:
         return False
     return (
         _LINKS.fullmatch(text, number.end, following.start) is not None

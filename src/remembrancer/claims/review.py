@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from heapq import merge
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..protocol.agent import Check, CheckName
 from ..protocol.seal import read_seal
@@ -129,15 +129,10 @@ def review(
     the tool results of its session: what they say needs no tag.
     """
     if not draft.text.strip():
-        return [
-            Check(
-                check="draft_not_empty",
-                status="fail",
-                detail="The draft is empty: write an answer, remember it and look again.",
-            )
-        ]
+        detail = "The draft is empty: write an answer, remember it and look again."
+        return [_check("draft_not_empty", detail)]
     checks = [
-        Check(check="draft_not_empty", status="pass", detail="The draft is not empty."),
+        _check("draft_not_empty", "The draft is not empty.", passes=True),
         *_service_line_checks(draft.text),
         *_secret_checks(draft.secrets),
         *_event_id_check(draft, event_id),
@@ -176,11 +171,9 @@ def _service_line_checks(text: str) -> Iterator[Check]:
             "This is a hidden service line: "
             "remove it from the answer and send its content with remember."
         )
-        yield _check_at(text, start, end, check="no_service_line", status="fail", detail=detail)
+        yield _check_at(text, start, end, "no_service_line", detail)
     if not spans:
-        yield Check(
-            check="no_service_line", status="pass", detail="The draft has no hidden service line."
-        )
+        yield _check("no_service_line", "The draft has no hidden service line.", passes=True)
 
 
 def _secret_checks(secrets: Sequence[DetectedSecret]) -> Iterator[Check]:
@@ -189,97 +182,73 @@ def _secret_checks(secrets: Sequence[DetectedSecret]) -> Iterator[Check]:
             f"This is a secret ({secret.kind}): remove it. "
             "Tell the user to revoke it and to keep the new one in an environment variable."
         )
-        yield Check(
-            check="no_secret", status="fail", detail=detail, start=secret.start, end=secret.end
-        )
+        yield _check("no_secret", detail, start=secret.start, end=secret.end)
     if not secrets:
-        yield Check(
-            check="no_secret", status="pass", detail="The draft has no key, token or password."
-        )
+        yield _check("no_secret", "The draft has no key, token or password.", passes=True)
 
 
 def _event_id_check(draft: ParsedDraft, event_id: str) -> Iterator[Check]:
     if not event_id:
         return
-    if event_id in draft.refs:
-        yield Check(
-            check="event_id_cited",
-            status="pass",
-            detail="The draft cites the event of event_id.",
-            ref=event_id[:EXCERPT_CHARACTERS_MAX],
-        )
-    else:
-        detail = (
-            "The draft does not cite the event of event_id: "
-            "put (ref: …) with its id after what it supports, or send an empty event_id."
-        )
-        yield Check(
-            check="event_id_cited",
-            status="fail",
-            detail=detail,
-            ref=event_id[:EXCERPT_CHARACTERS_MAX],
-        )
+    is_cited = event_id in draft.refs
+    detail = (
+        "The draft cites the event of event_id."
+        if is_cited
+        else "The draft does not cite the event of event_id: "
+        "put (ref: …) with its id after what it supports, or send an empty event_id."
+    )
+    yield _check("event_id_cited", detail, passes=is_cited, ref=event_id[:EXCERPT_CHARACTERS_MAX])
 
 
 def _ref_checks(draft: ParsedDraft, cited: Mapping[str, CitedEvent]) -> Iterator[Check]:
     for tag in draft.tags:
         for ref, start, end in tag.refs:
-            yield _ref_check(draft, ref, start, end, cited[ref])
+            check, detail = _REF_RESULTS[status := cited[ref].status]
+            passes = status == "shown"
+            yield _check_at(draft.text, start, end, check, detail, passes=passes, ref=ref)
         if not tag.refs and not tag.has_marker:
             detail = (
                 "This ref has no id: put the id of an event that a search returned after `ref:`."
             )
-            yield _check_at(
-                draft.text, tag.start, tag.end, check="ref_exists", status="fail", detail=detail
-            )
+            yield _check_at(draft.text, tag.start, tag.end, "ref_exists", detail)
 
 
-def _ref_check(draft: ParsedDraft, ref: str, start: int, end: int, event: CitedEvent) -> Check:
-    results: dict[str, tuple[CheckName, str]] = {
-        "unknown": (
-            "ref_exists",
-            "This event does not exist: cite an event_id that a search of this session returned.",
+_REF_RESULTS: dict[str, tuple[CheckName, str]] = {
+    "unknown": (
+        "ref_exists",
+        "This event does not exist: cite an event_id that a search of this session returned.",
+    ),
+    "own": (
+        "ref_shown",
+        (
+            "This is the turn under review: an answer cannot prove itself. "
+            "Cite the event that supports it, or mark the claim."
         ),
-        "own": (
-            "ref_shown",
-            (
-                "This is the turn under review: an answer cannot prove itself. "
-                "Cite the event that supports it, or mark the claim."
-            ),
-        ),
-        "not_shown": (
-            "ref_shown",
-            "No search of this session returned this event: search for it before you cite it.",
-        ),
-        "shown": ("ref_shown", "A search of this session returned it."),
-    }
-    check, detail = results[event.status]
-    status: Literal["pass", "fail"] = "pass" if event.status == "shown" else "fail"
-    return _check_at(draft.text, start, end, check=check, status=status, detail=detail, ref=ref)
+    ),
+    "not_shown": (
+        "ref_shown",
+        "No search of this session returned this event: search for it before you cite it.",
+    ),
+    "shown": ("ref_shown", "A search of this session returned it."),
+}
 
 
-class _Exempt:
-    """Claims without need of a tag: of own texts, in code, list numbers, right arithmetic."""
-
-    def __init__(self, draft: ParsedDraft, own: Sequence[EventEvidence]) -> None:
-        blocks = code_blocks(draft.text)
-        self._text, self._own = draft.text, own
-        self._spans = plain_spans(blank_out(draft.text, blocks))
-        self._in_code = numbers_in_code(draft.text, blocks)
-
-    def has(self, claim: Claim) -> bool:
-        """Return True if a claim needs no tag."""
-        return (
-            self._text[claim.start : claim.end] in self._in_code
-            or any(start <= claim.start and claim.end <= end for start, end in self._spans)
-            or any(one.supports(claim) for one in self._own)
-        )
+def _exempt_claims(draft: ParsedDraft, own: Sequence[EventEvidence]) -> Callable[[Claim], bool]:
+    """Return what says if a claim needs no tag: own texts, code, list numbers, right arithmetic."""
+    blocks = code_blocks(draft.text)
+    spans = plain_spans(blank_out(draft.text, blocks))
+    in_code = numbers_in_code(draft.text, blocks)
+    return lambda claim: (
+        draft.text[claim.start : claim.end] in in_code
+        or any(start <= claim.start and claim.end <= end for start, end in spans)
+        or any(one.supports(claim) for one in own)
+    )
 
 
 def _claim_checks(
     draft: ParsedDraft, cited: Mapping[str, CitedEvent], own_texts: OwnTexts
 ) -> Iterator[Check]:
-    exempt: _Exempt | None = None  # read only if a claim has no tag
+    is_exempt: Callable[[Claim], bool] | None = None  # read only if a claim has no tag
     claims = iter(draft.claims)
     claim = next(claims, None)
     for sentence in draft.sentences:
@@ -293,32 +262,19 @@ def _claim_checks(
             if tags:
                 yield from _support_checks(draft, own, tags, cited)
             elif not (own.weak or sentence.is_question or sentence.is_heading):
-                exempt = exempt or _Exempt(draft, own_texts())
-                if exempt.has(own):
+                is_exempt = is_exempt or _exempt_claims(draft, own_texts())
+                if is_exempt(own):
                     continue
                 detail = f"Put (ref: <event_id>) after it if memory says so, else {_MARKERS}."
-                yield _check_at(
-                    draft.text,
-                    own.start,
-                    own.end,
-                    check="claim_marked",
-                    status="fail",
-                    detail=detail,
-                )
+                yield _check_at(draft.text, own.start, own.end, "claim_marked", detail)
 
 
 def _support_checks(
     draft: ParsedDraft, claim: Claim, tags: Sequence[Tag], cited: Mapping[str, CitedEvent]
 ) -> Iterator[Check]:
+    place = draft.text, claim.start, claim.end
     if not claim.weak:
-        yield _check_at(
-            draft.text,
-            claim.start,
-            claim.end,
-            check="claim_marked",
-            status="pass",
-            detail="The claim has a ref or a marker.",
-        )
+        yield _check_at(*place, "claim_marked", "The claim has a ref or a marker.", passes=True)
     refs = list(dict.fromkeys(ref for tag in tags for ref, _, _ in tag.refs))
     evidence = [event for ref in refs if (event := cited[ref].evidence) is not None]
     if any(tag.has_marker for tag in tags) or not evidence:
@@ -326,15 +282,8 @@ def _support_checks(
     check = CHECK_BY_KIND[claim.kind]
     supporting = next((event for event in evidence if event.supports(claim)), None)
     if supporting is not None:
-        yield _check_at(
-            draft.text,
-            claim.start,
-            claim.end,
-            check=check,
-            status="pass",
-            detail="The event says so.",
-            ref=supporting.event_id,
-        )
+        ref = supporting.event_id
+        yield _check_at(*place, check, "The event says so.", passes=True, ref=ref)
         return
     alternatives = list(
         dict.fromkeys(text for event in evidence for text in event.alternatives(claim))
@@ -344,10 +293,7 @@ def _support_checks(
         f"The cited event does not say this. {hint}"
         f"Correct it, cite the event that says it, or mark it {_MARKERS}."
     )
-    ref = ", ".join(event.event_id for event in evidence)[:EXCERPT_CHARACTERS_MAX]
-    yield _check_at(
-        draft.text, claim.start, claim.end, check=check, status="fail", detail=detail, ref=ref
-    )
+    yield _check_at(*place, check, detail, ref=_ids_of(evidence))
 
 
 def _statement_checks(draft: ParsedDraft, cited: Mapping[str, CitedEvent]) -> Iterator[Check]:
@@ -394,32 +340,25 @@ def _statement_check(
         draft.text,
         start,
         sentence.start + len(raw.rstrip()),
-        check="statement_in_ref",
-        status="pass" if verdict in (None, "same") else "fail",
-        detail=STATEMENT_DETAILS[verdict].format(quote=quote[:EXCERPT_CHARACTERS_MAX]),
-        ref=", ".join(event.event_id for event in evidence)[:EXCERPT_CHARACTERS_MAX],
+        "statement_in_ref",
+        STATEMENT_DETAILS[verdict].format(quote=quote[:EXCERPT_CHARACTERS_MAX]),
+        passes=verdict in (None, "same"),
+        ref=_ids_of(evidence),
         checked=None if verdict else False,
     )
 
 
+def _ids_of(evidence: Sequence[EventEvidence]) -> str:
+    return ", ".join(event.event_id for event in evidence)[:EXCERPT_CHARACTERS_MAX]
+
+
 def _check_at(
-    text: str,
-    start: int,
-    end: int,
-    *,
-    check: CheckName,
-    status: Literal["pass", "fail"],
-    detail: str,
-    ref: str | None = None,
-    checked: bool | None = None,
+    text: str, start: int, end: int, check: CheckName, detail: str, **fields: Any
 ) -> Check:
-    return Check(
-        check=check,
-        status=status,
-        detail=detail,
-        claim=text[start:end][:EXCERPT_CHARACTERS_MAX],
-        start=start,
-        end=end,
-        ref=ref,
-        checked=checked,
-    )
+    """Return a check of a part of the draft."""
+    claim = text[start:end][:EXCERPT_CHARACTERS_MAX]
+    return _check(check, detail, claim=claim, start=start, end=end, **fields)
+
+
+def _check(check: CheckName, detail: str, *, passes: bool = False, **fields: Any) -> Check:
+    return Check(check=check, status="pass" if passes else "fail", detail=detail, **fields)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..context import without_secrets
-from ..models import SLOTS, ModelMessage, ModelRequest, ModelTarget, Slot
+from ..models import SLOTS, ChoiceDelta, ModelMessage, ModelRequest, ModelTarget, Slot
 from ..models.calls import ConfiguredModels
 from ..models.port import FAILURE_MESSAGES
 from ..settings import Settings
@@ -67,8 +67,9 @@ def _check(models: ConfiguredModels, slot: Slot, target: ModelTarget, seconds: f
         )
     start, first_ms = time.perf_counter(), [0.0]
 
-    def note_first_text(_: str | None) -> None:
-        first_ms[0] = first_ms[0] or (time.perf_counter() - start) * 1000
+    def note_first_text(piece: ChoiceDelta | None) -> None:
+        if piece is not None and piece.text:
+            first_ms[0] = first_ms[0] or (time.perf_counter() - start) * 1000
 
     streamed_answer, stream_attempt = models.check(target, request, seconds, note_first_text)
     json_answer, _ = models.check(

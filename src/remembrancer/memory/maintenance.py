@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, cast
 
 from .. import screening
 from ..accounts.rate_limits import forget_idle
@@ -49,8 +49,6 @@ from .spaces import (
 # --- Write the segments of the indexes in the background, and remove those that are out of date
 # A segment is made from rows alone, in one snapshot that has the revision it is named after.
 
-T = TypeVar("T")
-
 
 def check_segments(context: Context) -> None:
     """Let `write_segments` look at every space that has segments.
@@ -84,77 +82,57 @@ def write_segments(context: Context, is_stopping: Callable[[], bool] = lambda: F
 def _write_space(
     context: Context, segments: SegmentFolder, space_id: int, is_stopping: Callable[[], bool]
 ) -> None:
+    """Remove what is out of date, write what is missing, and map it where it was in memory."""
     # one process at a time, so that no unfinished file of another is removed
     with context.store.lock(f"segments of space {space_id}"):
         owner = context.store.read(lambda tx: tx.one_or_none(SQL.space_owner, id=space_id))
         if owner is None:
             segments.drop(space_id)
-        else:
-            SegmentWriter(context, segments, owner, is_stopping).work()
-
-
-class SegmentWriter:
-    """Writes the segments of one space."""
-
-    def __init__(
-        self,
-        context: Context,
-        segments: SegmentFolder,
-        owner: Row,
-        is_stopping: Callable[[], bool],
-    ) -> None:
-        self._context, self._segments, self._owner = context, segments, owner
-        self._space_id, self._is_stopping = int(owner.id), is_stopping
-
-    def work(self) -> None:
-        """Remove what is out of date, write what is missing, and map it where it was in memory."""
-        space, segments, space_id = self._space(), self._segments, self._space_id
+            return
+        read = partial(context.store.read, account_id=owner.account_id)
+        space = read(lambda tx: tx.one(SQL.space_by_id, id=space_id))
         now = space.revision, space.events_made
         segments.sweep(space_id, *now)
         for low, high in segments.missing(space_id, *now):
-            if self._is_stopping() or not self._write(SegmentName(low, high, space.revision)):
+            name = SegmentName(low, high, space.revision)
+            if is_stopping() or not _write_segment(context, segments, space_id, name, read):
                 segments.note(space_id)
                 return
         segments.sweep(space_id, *now)
-        cache = self._context.index_cache
-        if cache.own_parts(space_id) >= segments.sizes[0]:
-            cache.drop(space_id)
-            self._read(lambda tx: space_view(self._context, tx, self._row(tx)))
+        if context.index_cache.own_parts(space_id) >= segments.sizes[0]:
+            context.index_cache.drop(space_id)
+            read(lambda tx: space_view(context, tx, tx.one(SQL.space_by_id, id=space_id)))
 
-    def _write(self, name: SegmentName) -> bool:
-        """Write a segment, unless its events have no rows; return False if that failed."""
-        context, space_id = self._context, self._space_id
 
-        def content(tx: Transaction) -> tuple[list[Row], SpaceIndex] | None:
-            if self._row(tx).revision != name.revision:
-                return None
-            row_range = {"low": row_id(space_id, name.low), "high": row_id(space_id, name.high)}
-            rows = tx.all(SQL.index_rows, **context.embedder_numbers(tx), **row_range)
-            index = SpaceIndex(context.layout.dimensions)
-            index.add(batch_of(context, tx, space_id, rows), name.high)
-            return rows, index
+def _write_segment(
+    context: Context,
+    segments: SegmentFolder,
+    space_id: int,
+    name: SegmentName,
+    read: Callable[[Callable[[Transaction], Any]], Any],
+) -> bool:
+    """Write a segment, unless its events have no rows; return False if that failed."""
 
-        result = self._read(content)
-        if result is None:
-            return False
-        rows, index = result
-        if not rows:
-            return True
-        return self._segments.publish(
-            name,
-            segment_origin(context, space_id, name.low, name.high, rows),
-            index.as_range(),
-            lambda: self._space().revision == name.revision,
-        )
+    def is_current(tx: Transaction) -> bool:
+        return bool(tx.one(SQL.space_by_id, id=space_id).revision == name.revision)
 
-    def _space(self) -> Row:
-        return self._read(self._row)
+    def content(tx: Transaction) -> tuple[list[Row], SpaceIndex] | None:
+        if not is_current(tx):
+            return None
+        row_range = {"low": row_id(space_id, name.low), "high": row_id(space_id, name.high)}
+        rows = tx.all(SQL.index_rows, **context.embedder_numbers(tx), **row_range)
+        index = SpaceIndex(context.layout.dimensions)
+        index.add(batch_of(context, tx, space_id, rows), name.high)
+        return rows, index
 
-    def _row(self, tx: Transaction) -> Row:
-        return tx.one(SQL.space_by_id, id=self._space_id)
-
-    def _read(self, action: Callable[[Transaction], T]) -> T:
-        return self._context.store.read(action, account_id=self._owner.account_id)
+    result = read(content)
+    if result is None:
+        return False
+    rows, index = result
+    if not rows:
+        return True
+    origin = segment_origin(context, space_id, name.low, name.high, rows)
+    return segments.publish(name, origin, index.as_range(), lambda: bool(read(is_current)))
 
 
 # --- Background maintenance: renew index entries after the embedder changed, and load indexes

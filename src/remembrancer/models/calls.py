@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ..protocol.agent import ModelTry, ModelUsage
 from ..settings import Settings
-from .openai_endpoint import EndpointError, EndpointOptions, call
+from .openai_endpoint import EndpointError, call
 from .port import (
     SLOTS,
     Budget,
@@ -30,9 +30,7 @@ from .port import (
     ModelRequest,
     ModelResponse,
     ModelTarget,
-    OnDelta,
     OnPiece,
-    OnText,
     Reason,
     Slot,
     targets_of,
@@ -59,7 +57,7 @@ class ConfiguredModels:
         self.targets: dict[Slot, tuple[ModelTarget, ...]] = {
             slot: targets_of(settings, slot) for slot in SLOTS
         }
-        self._options: dict[tuple[str, str], EndpointOptions] = {}
+        self._options: dict[tuple[str, str], set[str]] = {}  # see `call`
         self._watchers: list[Callable[[ModelAttempt], None]] = []
         self._lock = threading.Lock()
         self._loop: _EventLoopThread | None = None
@@ -85,11 +83,7 @@ class ConfiguredModels:
         return tuple(dict.fromkeys(target.name for target in targets))
 
     def ask(
-        self,
-        request: ModelRequest,
-        budget: Budget,
-        on_text: OnText | None = None,
-        on_delta: OnDelta | None = None,
+        self, request: ModelRequest, budget: Budget, on_piece: OnPiece | None = None
     ) -> ModelResponse:
         """Return the answer of the first model that responds. See Models.ask."""
         targets = self._allowed_targets(request.slot, outside=request.outside)
@@ -97,7 +91,6 @@ class ConfiguredModels:
             targets = tuple(t for t in targets if request.model in (t.name, t.model))
         if not targets:
             raise ModelFailed("none")
-        listener = _Listener(on_text, on_delta) if on_text is not None else None
         request = replace(
             self._masked(request),
             tokens_max=request.tokens_max or self._settings.model_tokens_max,
@@ -110,7 +103,7 @@ class ConfiguredModels:
             # An equal share of the time each, so that a model that hangs leaves time for the next.
             share = budget.seconds_left / (len(targets) - position)
             response = self._ask_one(
-                target, request, Budget(seconds=share, calls=TRIES), budget, tries, listener
+                target, request, Budget(seconds=share, calls=TRIES), budget, tries, on_piece
             )
             if response is not None:
                 return response
@@ -124,11 +117,10 @@ class ConfiguredModels:
         target: ModelTarget,
         request: ModelRequest,
         seconds: float,
-        on_text: OnText | None = None,
+        on_piece: OnPiece | None = None,
     ) -> tuple[ModelOutput | None, ModelAttempt]:
         """Call one model once, as a test. Return its answer, or None, and the attempt."""
-        listener = _Listener(on_text, None) if on_text is not None else None
-        output, attempt, _ = self._try(target, self._masked(request), seconds, listener)
+        output, attempt, _ = self._try(target, self._masked(request), seconds, on_piece)
         return output, attempt
 
     def _masked(self, request: ModelRequest) -> ModelRequest:
@@ -152,7 +144,7 @@ class ConfiguredModels:
         own: Budget,
         budget: Budget,
         tries: list[ModelAttempt],
-        listener: _Listener | None,
+        on_piece: OnPiece | None,
     ) -> ModelResponse | None:
         """The answer of one model, tried again where that may help; None when it gives none.
 
@@ -161,7 +153,7 @@ class ConfiguredModels:
         while own.calls_left and budget.calls_left and own.seconds_left:
             own.calls_left -= 1
             budget.calls_left -= 1
-            output, attempt, retry_s = self._try(target, request, own.seconds_left, listener)
+            output, attempt, retry_s = self._try(target, request, own.seconds_left, on_piece)
             tries.append(attempt)
             if output is not None:
                 return ModelResponse(
@@ -171,8 +163,8 @@ class ConfiguredModels:
                     is_cut=output.is_cut,
                     choices=output.choices,
                 )
-            if listener is not None:
-                listener.on_text(None)
+            if on_piece is not None:
+                on_piece(None)
             if attempt.outcome == "stopped":
                 raise ModelFailed("stopped", tuple(tries))
             if (
@@ -186,17 +178,17 @@ class ConfiguredModels:
         return None
 
     def _try(
-        self, target: ModelTarget, request: ModelRequest, seconds: float, listener: _Listener | None
+        self, target: ModelTarget, request: ModelRequest, seconds: float, on_piece: OnPiece | None
     ) -> tuple[ModelOutput | None, ModelAttempt, float | None]:
         start = time.perf_counter()
         output, outcome, detail, retry_s = None, "ok", "", None
-        options = self._options.setdefault((target.model, target.base_url), EndpointOptions())
+        options = self._options.setdefault((target.model, target.base_url), set())
         try:
             output = self._in_loop(
                 lambda client, tell: _with_timeout(
                     seconds, call(client, target, request, options, tell)
                 ),
-                listener,
+                on_piece,
             )
         except EndpointError as error:
             outcome, detail, retry_s = error.reason, self._mask(error.detail), error.retry_s
@@ -234,37 +226,23 @@ class ConfiguredModels:
     def _in_loop(
         self,
         work: Callable[[Any, OnPiece | None], Coroutine[Any, Any, ModelOutput]],
-        listener: _Listener | None,
+        on_piece: OnPiece | None,
     ) -> ModelOutput:
-        """Run a coroutine in the event loop, and call the listener in the caller's thread."""
+        """Run a coroutine in the event loop, and pass on the pieces in the caller's thread."""
         with self._lock:
             self._loop = self._loop or _EventLoopThread()
             loop = self._loop
-        if listener is None:
+        if on_piece is None:
             return loop.start(lambda client: work(client, None)).result()
-        pieces: queue.SimpleQueue[str | ChoiceDelta | None] = queue.SimpleQueue()
+        pieces: queue.SimpleQueue[ChoiceDelta | None] = queue.SimpleQueue()
         future = loop.start(lambda client: work(client, pieces.put))
         future.add_done_callback(lambda _: pieces.put(None))
         try:
             while (piece := pieces.get()) is not None:
-                listener(piece)
+                on_piece(piece)
             return future.result()
         finally:
             future.cancel()
-
-
-@dataclass(frozen=True, slots=True)
-class _Listener:
-    """Receives the pieces of a streamed answer."""
-
-    on_text: OnText
-    on_delta: OnDelta | None
-
-    def __call__(self, piece: str | ChoiceDelta) -> None:
-        if isinstance(piece, str):
-            self.on_text(piece)
-        elif self.on_delta is not None:
-            self.on_delta(piece)
 
 
 def masked_values(value: Any, mask: Callable[[str], str]) -> Any:

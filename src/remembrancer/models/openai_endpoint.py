@@ -97,8 +97,7 @@ class StreamedChoices:
     def __init__(self, on_piece: OnPiece) -> None:
         """Create an empty collection.
 
-        `on_piece` receives the text of the first choice without its thinking, and all else as
-        ChoiceDelta.
+        `on_piece` receives them without their thinking.
         """
         self._on_piece = on_piece
         self._choices: dict[int, _StreamedChoice] = {}
@@ -135,7 +134,7 @@ class _StreamedChoice:
         self.finish_reason = ""
 
     def _on_text(self, text: str) -> None:
-        self._on_piece(ChoiceDelta(index=self._index, text=text) if self._index else text)
+        self._on_piece(ChoiceDelta(index=self._index, text=text))
 
     def add(self, choice: Mapping[str, Any]) -> None:
         self.finish_reason = finish_reason(choice) or self.finish_reason
@@ -261,12 +260,8 @@ class EndpointError(Exception):
         super().__init__(detail)
 
 
-class EndpointOptions(set[str]):
-    """The parameters that one endpoint does not support, learned from its errors."""
-
-
 def request_body(
-    target: ModelTarget, request: ModelRequest, options: EndpointOptions, *, stream: bool
+    target: ModelTarget, request: ModelRequest, unsupported: set[str], *, stream: bool
 ) -> dict[str, Any]:
     """Return the body of a request, without the parameters that the endpoint does not support."""
     body: dict[str, Any] = {
@@ -274,17 +269,19 @@ def request_body(
         "messages": [{"role": m.role, "content": m.content, **m.fields} for m in request.messages],
         **request.fields,
     }
-    body["max_completion_tokens" if "max_tokens" in options else "max_tokens"] = request.tokens_max
-    if "temperature" not in options:
+    body["max_completion_tokens" if "max_tokens" in unsupported else "max_tokens"] = (
+        request.tokens_max
+    )
+    if "temperature" not in unsupported:
         body["temperature"] = request.temperature
-    if request.schema is not None and "response_format" not in options:
+    if request.schema is not None and "response_format" not in unsupported:
         body["response_format"] = {
             "type": "json_schema",
             "json_schema": {"name": "answer", "strict": True, "schema": request.schema},
         }
     if stream:
         body["stream"] = True
-        if "stream_options" not in options:
+        if "stream_options" not in unsupported:
             body["stream_options"] = {"include_usage": True}
     return body
 
@@ -293,12 +290,13 @@ async def call(
     client: httpx2.AsyncClient,
     target: ModelTarget,
     request: ModelRequest,
-    options: EndpointOptions,
+    unsupported: set[str],
     on_piece: OnPiece | None,
 ) -> ModelOutput:
     """Return one answer. Raises EndpointError. The caller sets the deadline.
 
-    With `on_piece` the answer is streamed.
+    With `on_piece` the answer is streamed. What the endpoint does not support is learned from its
+    errors, and added to `unsupported`.
     """
     import httpx2
 
@@ -309,7 +307,7 @@ async def call(
         }
         if target.key:
             headers["Authorization"] = f"Bearer {target.key}"
-        body = request_body(target, request, options, stream=on_piece is not None)
+        body = request_body(target, request, unsupported, stream=on_piece is not None)
         try:
             async with client.stream(
                 "POST", f"{target.base_url}/chat/completions", json=body, headers=headers
@@ -317,20 +315,20 @@ async def call(
                 if response.status_code == 200:
                     return await _read(response, request, on_piece)
                 error_text = _error_text(await _read_error(response))
-                unsupported = next(
+                name = next(
                     (
                         name
                         for name in _OPTIONAL
                         if name in error_text
-                        and name not in options
+                        and name not in unsupported
                         and name in body
                         and name not in request.fields
                     ),
                     None,
                 )
-                if response.status_code not in (400, 422) or unsupported is None:
+                if response.status_code not in (400, 422) or name is None:
                     raise _http_error(response, error_text)
-                options.add(unsupported)
+                unsupported.add(name)
         except httpx2.RequestError as error:  # its message has the address, but never the key
             raise EndpointError("unreachable", f"{type(error).__name__}: {error}", 0.0) from error
 
@@ -391,7 +389,7 @@ async def _read(
         raise EndpointError("garbled", f"200, but {error}") from error
     if on_piece is not None:
         for index, choice in enumerate(output.choices):
-            on_piece(choice.text if index == 0 else ChoiceDelta(index=index, text=choice.text))
+            on_piece(ChoiceDelta(index=index, text=choice.text))
             if choice.fields:
                 on_piece(ChoiceDelta(index=index, fields=_as_delta(choice.fields)))
     return output

@@ -43,21 +43,19 @@ FAILURE_MESSAGES: Mapping[str, str] = {
     "budget": "the limit of calls is reached",
     "stopped": "the service is stopping",
 }
-# Receives the next piece of a text. None discards the pieces so far: the text starts again.
-OnText: TypeAlias = Callable[[str | None], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceDelta:
-    """One piece of a streamed choice: its text if it is not the first choice, and other fields."""
+    """One piece of a streamed choice: text, without its thinking, or other fields."""
 
-    index: int  # of the choice, from 0
+    index: int = 0  # of the choice
     text: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)  # such as pieces of tool calls
 
 
-OnDelta: TypeAlias = Callable[[ChoiceDelta], None]
-OnPiece: TypeAlias = Callable[[str | ChoiceDelta], None]
+# Receives the next piece of an answer. None discards the pieces so far: the answer starts again.
+OnPiece: TypeAlias = Callable[[ChoiceDelta | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +176,11 @@ class Models(Protocol):
         ...
 
     def ask(
-        self,
-        request: ModelRequest,
-        budget: Budget,
-        on_text: OnText | None = None,
-        on_delta: OnDelta | None = None,
+        self, request: ModelRequest, budget: Budget, on_piece: OnPiece | None = None
     ) -> ModelResponse:
         """Call the models of the slot one after another until one answers.
 
-        `on_text` receives the answer piece by piece; `on_delta`, if given with it, the other
-        choices and fields. Raises ModelFailed.
+        `on_piece` receives the answer piece by piece. Raises ModelFailed.
         """
         ...
 

@@ -22,6 +22,7 @@ import numpy as np
 from ..context import Context, embedding_parts, open_segments, without_secrets
 from ..models import (
     Budget,
+    ChoiceDelta,
     ModelAttempt,
     ModelChoice,
     ModelFailed,
@@ -32,7 +33,7 @@ from ..models import (
     tokens_of,
 )
 from ..models.calls import ConfiguredModels
-from ..models.port import OnDelta, OnText
+from ..models.port import OnPiece
 from ..search import Embedder, Reranker, SymmetricEmbedder
 from ..search.embedders.port import Vectors
 from ..settings import Settings
@@ -122,11 +123,7 @@ class ScriptedModels:
         return ("scripted@models.example",) if self.has(slot, outside=outside) else ()
 
     def ask(
-        self,
-        request: ModelRequest,
-        budget: Budget,
-        on_text: OnText | None = None,
-        on_delta: OnDelta | None = None,  # noqa: ARG002 - a script has text only
+        self, request: ModelRequest, budget: Budget, on_piece: OnPiece | None = None
     ) -> ModelResponse:
         """See Models."""
         if not self.has(request.slot, outside=request.outside):
@@ -151,9 +148,9 @@ class ScriptedModels:
             watcher(tried)
         if isinstance(answer, ModelFailed):
             raise ModelFailed(answer.reason, (tried,))
-        if on_text is not None:
+        if on_piece is not None:
             for word in re.findall(r"\s*\S+\s*", answer):
-                on_text(word)
+                on_piece(ChoiceDelta(text=word))
         choice = ModelChoice(text=answer, finish_reason="stop", fields={})
         return ModelResponse(text=answer, model="scripted", tries=(tried,), choices=(choice,))
 

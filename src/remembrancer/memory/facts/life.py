@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
-from ...accounts.idempotency import IdempotentRequest, idempotent
+from ...accounts.idempotency import IdempotentRequest, write_once
 from ...accounts.teams import authors_of_facts, require_fact_author, sign_fact
 from ...context import Caller, Context
 from ...cubes.fit import share_words, terms_of
@@ -452,7 +452,7 @@ def add_fact(
     )
     _check_validity(fact.valid_from_ms, fact.valid_to_ms)
 
-    def write(tx: Transaction) -> str:
+    def write(tx: Transaction) -> FactStored:
         user_id = session_user_id(tx, caller, request.user_id, request.session_id)
         if request.user_id is not None:
             name_session_user(tx, caller, user_id, request.session_id, now_ms)
@@ -461,7 +461,7 @@ def add_fact(
         stored = store_fact(context, tx, caller, space.id, fact, replaces=replaces)
         return _answer(tx, caller, stored, user_id, intake.notice, now_ms)
 
-    return _stored(context, caller, idempotency, write)
+    return write_once(context, caller.account_id, idempotency, FactStored, write)
 
 
 def change_fact(
@@ -486,7 +486,7 @@ def change_fact(
     expires_ms = future_ms(context, request.expires_at)
     metadata = intake.take_metadata(request.metadata)
 
-    def write(tx: Transaction) -> str:
+    def write(tx: Transaction) -> FactStored:
         row = own_fact(tx, caller, fact_id)
         if request.expires_at is not None or "expires_at" in request.clear:
             # Who may not erase a fact may decide neither when it is erased nor that it is kept.
@@ -522,7 +522,7 @@ def change_fact(
             stored = _reword(context, tx, caller, row, new)
         return _answer(tx, caller, stored, row.user_id, intake.notice, now_ms)
 
-    return _stored(context, caller, idempotency, write)
+    return write_once(context, caller.account_id, idempotency, FactStored, write)
 
 
 def _reword(
@@ -552,23 +552,18 @@ def remove_fact(
     Raises KeyIsReadOnly, FactUnknown, NotAuthor, IdempotencyKeyReused, StoreUnavailable.
     """
     require_write(caller)
-    now_ms = context.clock()
     erased: list[ErasedEvents | None] = []
 
-    def write(tx: Transaction) -> str:
+    def write(tx: Transaction) -> FactRemoved:
         row = own_fact(tx, caller, fact_id)
         require_fact_author(tx, caller, row.id)
         erased[:] = _erase_wordings(tx, row, status=REMOVED)
-        return FactRemoved(
-            removed=True, fact_id=fact_id, user_id=row.user_id, at=rfc3339(now_ms)
-        ).model_dump_json()
+        at = rfc3339(context.clock())
+        return FactRemoved(removed=True, fact_id=fact_id, user_id=row.user_id, at=at)
 
-    answer = context.store.write(
-        lambda tx: idempotent(tx, idempotency, now_ms, lambda: write(tx)),
-        account_id=caller.account_id,
-    )
+    answer = write_once(context, caller.account_id, idempotency, FactRemoved, write)
     update_index(context, erased)
-    return FactRemoved.model_validate_json(answer)
+    return answer
 
 
 def _erase_wordings(tx: Transaction, row: Row, *, status: int) -> list[ErasedEvents | None]:
@@ -634,7 +629,7 @@ def _answer(
     user_id: str,
     notice: str | None,
     now_ms: int,
-) -> str:
+) -> FactStored:
     [fact] = read_facts(tx, caller, [stored.row], now_ms)
     return FactStored(
         saved=True,
@@ -643,20 +638,7 @@ def _answer(
         fact=fact,
         may_supersede=stored.may_supersede,
         detail=notice,
-    ).model_dump_json()
-
-
-def _stored(
-    context: Context,
-    caller: Caller,
-    idempotency: IdempotentRequest | None,
-    write: Callable[[Transaction], str],
-) -> FactStored:
-    answer = context.store.write(
-        lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write(tx)),
-        account_id=caller.account_id,
     )
-    return FactStored.model_validate_json(answer)
 
 
 SOURCES_MAX = 20  # events listed with a fact

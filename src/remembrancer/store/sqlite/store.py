@@ -629,19 +629,15 @@ class SqliteStore:
         Raises RuntimeError within another action.
         """
         self._refuse_nesting()
-        with self._reader_slots:
-            connection = self._take()
+        with self._reader() as connection:
             transaction = SqliteTransaction(connection, self._path, account_id)
             self._inside.transaction = True
             try:
                 connection.execute("begin")
                 return action(transaction)
-            except ENGINE_FAILURES as error:
-                raise unavailable(self._path, error, connection) from error
             finally:
                 self._inside.transaction = False
                 transaction.end()
-                self._give_back(connection)
 
     def count(self, sql: str, **values: Any) -> Row | None:
         """See Store.count."""
@@ -650,14 +646,8 @@ class SqliteStore:
     def look_up(self, sql: str, **values: Any) -> Row | None:
         """Run one query in this thread; see Store.look_up."""
         self._refuse_nesting()
-        with self._reader_slots:
-            connection = self._take()
-            transaction = SqliteTransaction(connection, self._path)
-            try:
-                return transaction.one_or_none(sql, **values)
-            finally:
-                transaction.end()
-                self._give_back(connection)
+        with self._reader() as connection:
+            return SqliteTransaction(connection, self._path).one_or_none(sql, **values)
 
     def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
         """See Store.lock. Covers this process only, unless the store is or was shared."""
@@ -694,14 +684,8 @@ class SqliteStore:
 
     def schema_version(self) -> int:
         """Return the number of the last migration applied."""
-        with self._reader_slots:
-            connection = self._take()
-            try:
-                return version_of(connection)
-            except ENGINE_FAILURES as error:
-                raise unavailable(self._path, error) from error
-            finally:
-                self._give_back(connection)
+        with self._reader() as connection:
+            return version_of(connection)
 
     def check_writes(self) -> None:
         """See Store.check_writes."""
@@ -749,16 +733,23 @@ class SqliteStore:
                 "the store was called within an action; use the transaction passed to the action"
             )
 
-    def _take(self) -> apsw.Connection:
-        with self._lock:
-            if self._closed:
-                raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
-            if self._idle:
-                return self._idle.pop()
-        try:
-            return open_reader(self._path)
-        except ENGINE_FAILURES as error:
-            raise unavailable(self._path, error) from error
+    @contextmanager
+    def _reader(self) -> Iterator[apsw.Connection]:
+        """Lend a connection for the block. Raises StoreUnavailable."""
+        connection = None
+        with self._reader_slots:
+            try:
+                with self._lock:
+                    if self._closed:
+                        raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
+                    connection = self._idle.pop() if self._idle else None
+                connection = connection or open_reader(self._path)
+                yield connection
+            except ENGINE_FAILURES as error:
+                raise unavailable(self._path, error, connection) from error
+            finally:
+                if connection is not None:
+                    self._give_back(connection)
 
     def _give_back(self, connection: apsw.Connection) -> None:
         try:
