@@ -1,4 +1,4 @@
-"""Requests of the client agree with the endpoints and the documentation; wrong arguments are explained."""
+"""Requests of the client agree with endpoints and docs; wrong arguments are explained."""
 
 from __future__ import annotations
 

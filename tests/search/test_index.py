@@ -1,4 +1,4 @@
-"""The index of a space: built, sealed, merged and erased; and the pool of a search in a large one."""
+"""The index of a space: built, sealed, merged, erased; and the pool of a large one."""
 
 from __future__ import annotations
 

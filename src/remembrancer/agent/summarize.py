@@ -48,7 +48,7 @@ from ..protocol.fence import fenced, new_delimiter
 from ..protocol.recalled import event_blocks
 from ..protocol.summaries import Dropped, MapRequest, MapUpdated, SummaryAsked, SummaryDraft
 from ..protocol.text import day_of
-from ..search.text.languages import QUESTION_END
+from ..search.text.languages import QUESTION_END, ends_with
 from ..store import Row
 from .answers import RetrievedEvent, clean
 
@@ -72,7 +72,7 @@ _SOURCE_ADDED = "Sentences of the source were added to what the model wrote."
 _LATEST = (
     "It covers the latest {covered:,} turns; {earlier:,} earlier ones exceed the limit of a draft."
 )
-_INTRODUCTION = re.compile(r"(?<!\W)(?=[^\w:：]*+[:：])\W*+$")  # "Here is the summary:"
+_INTRODUCTION = ends_with(":：")  # "Here is the summary:"
 _LINE = re.compile(
     r"^[ \t]*[-*•][ \t]*(?P<text>\S.*?)[ \t]*"
     r"[(\[](?P<ids>(?:l1_\w+)(?:[ \t]*[,;][ \t]*l1_\w+)*)[)\]][ \t.]*$",

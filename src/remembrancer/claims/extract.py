@@ -90,10 +90,10 @@ def matches(
     while start < len(text):
         end = start + PIECE_CHARACTERS
         if longest is None:
-            end = seen = text.find("\n", end) + 1 or len(text)
+            end = reach = text.find("\n", end) + 1 or len(text)
         else:
-            seen = end + longest
-        for match in pattern.finditer(text, start, seen):
+            reach = end + longest
+        for match in pattern.finditer(text, start, reach):
             if match.start() >= end:
                 break
             end = max(end, match.end())

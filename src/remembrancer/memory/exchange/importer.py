@@ -101,7 +101,7 @@ class ImportSource:
 
     @property
     def survey(self) -> Survey:
-        """What was read."""
+        """The counts of the source, and what it leaves out."""
         return self.checked.survey
 
     def __len__(self) -> int:

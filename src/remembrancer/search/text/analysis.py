@@ -14,7 +14,17 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ...screening import instruction_like
-from .languages import BY_CODE, FALLBACK, LANGUAGES, MONTH_WORDS, Language, detect, normalize, stem
+from .languages import (
+    BY_CODE,
+    FALLBACK,
+    LANGUAGES,
+    MONTH_WORDS,
+    Language,
+    detect,
+    ends_with,
+    normalize,
+    stem,
+)
 from .machine_text import Segment, disclaims, segments
 
 # --- Scripts without spaces between words: indexed as pairs of characters, queries cut into words
@@ -325,7 +335,7 @@ _SPACE = re.compile(r"\s")
 _WORD = re.compile(rf"[^\W_]+(?:[{_COMBINING}]+[^\W_]*)*")
 _ASCII_WORD = re.compile("[a-zA-Z0-9]+")
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’\-]{0,30}(?: [^\W\d_][\w.'’\-]{0,30}){0,2}): +(?=\S)")
-_QUESTION_END = re.compile(r"(?<!\W)(?=[^\w?？؟;]*+[?？؟;])\W*+$")
+_QUESTION_END = ends_with("?？؟;")  # the last is Greek
 
 
 @dataclass(slots=True)

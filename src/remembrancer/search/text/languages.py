@@ -88,8 +88,15 @@ _SCRIPTS = (
 )
 
 
-# A question mark is among the last signs of a text. Each run of signs is read once.
-QUESTION_END = re.compile(r"(?<!\W)(?=[^\w?？؟]*+[?？؟])\W*+$")
+def ends_with(marks: str) -> re.Pattern[str]:
+    """Return a pattern that finds one of the marks among the last signs of a text.
+
+    It reads each run of signs once.
+    """
+    return re.compile(rf"(?<!\W)(?=[^\w{marks}]*+[{marks}])\W*+$")
+
+
+QUESTION_END = ends_with("?？؟")
 SCRIPT_CHARACTERS_MAX = 100_000  # of a text that determine its script
 
 

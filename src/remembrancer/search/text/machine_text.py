@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from importlib import resources
@@ -108,9 +109,10 @@ def _normal(text: str, *, is_machine: bool) -> str:
     plain = "\n".join(lines)
     if is_machine:
         plain = _NUMBER.sub("0", plain)
+    words: Iterable[str] = plain.split()
     if rest:  # no other thread runs while a text is split
-        plain = " ".join(one[0].casefold() for one in _NO_SPACE.finditer(plain + rest))
-    return " ".join(plain.split()).rstrip(".! ")
+        words = (one[0].casefold() for one in _NO_SPACE.finditer(plain + rest))
+    return " ".join(words).rstrip(".! ")
 
 
 # --- Recognise what programs write into conversations: machine notices and the output of tools
