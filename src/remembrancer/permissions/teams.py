@@ -38,6 +38,7 @@ from ..protocol.teams import (
 )
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction
+from ..store.rows import read_row
 from .audit import SQL as AUDIT_SQL
 from .audit import add_entry, entry_of
 
@@ -427,26 +428,13 @@ def _described(records: Records, own: Membership) -> Team:
 
 
 def _team(own: Membership, *, members: int) -> Team:
-    return Team(
-        team_id=own.team_id,
-        name=own.name,
-        role=own.role,
-        members=members,
-        created_at=rfc3339(own.created_ms),
-    )
+    return read_row(Team, own, members=members)
 
 
 def _members(tx: Transaction, caller: Caller) -> TeamMembers:
     return TeamMembers(
         members=[
-            TeamMemberRow(
-                member_id=row.member_id,
-                account=row.account,
-                user_id=row.user_id or None,
-                role=row.role,
-                joined_at=rfc3339(row.joined_ms),
-                is_self=_is_own(row, caller),
-            )
+            read_row(TeamMemberRow, row, user_id=row.user_id or None, is_self=_is_own(row, caller))
             for row in tx.all(SQL.members)
         ]
     )
@@ -481,14 +469,7 @@ def _require_other_owner(tx: Transaction, member: Row) -> None:
 def _invitations(tx: Transaction, now_ms: int) -> InvitationList:
     return InvitationList(
         invitations=[
-            TeamInvitation(
-                invitation_id=row.invitation_id,
-                role=row.role,
-                invited_by=row.invited_by,
-                created_at=rfc3339(row.created_ms),
-                expires_at=rfc3339(row.expires_ms),
-            )
-            for row in tx.all(SQL.invitations, now_ms=now_ms)
+            read_row(TeamInvitation, row) for row in tx.all(SQL.invitations, now_ms=now_ms)
         ]
     )
 

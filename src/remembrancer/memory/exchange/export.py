@@ -18,6 +18,7 @@ from ...context import Caller, Records
 from ...files.blobs import open_blobs
 from ...protocol.errors import NotFound
 from ...store import Row, StoreUnavailable, Transaction, load_queries
+from ...store.rows import read_row, time_of
 from ...store.transfer.copy import FIRST_PAGE_ROWS, PAGE_ROWS_MAX, next_page_rows, pages
 from ...store.transfer.copy import SQL as CATALOG
 from ..facts.life import EXPIRED, KINDS
@@ -46,7 +47,6 @@ from .records import (
     UserRecord,
     VoteRecord,
 )
-from .rows import record_of, time_of
 from .shapes.zips import ENTRIES_MAX, is_within_ratio
 
 SQL = load_queries("remembrancer.memory.exchange", "export.sql")
@@ -169,7 +169,7 @@ class _Export:
         if self.filters is not None:
             yield from _passing_members(self._selections(self.filters))
             return
-        yield "users.jsonl", (record_of(UserRecord, space) for space in self._spaces())
+        yield "users.jsonl", (read_row(UserRecord, space) for space in self._spaces())
         yield "sessions.jsonl", self._of_each(self.sessions_of)
         yield "events.jsonl", self._of_each(self.events_of)
         yield (
@@ -217,14 +217,14 @@ class _Export:
     ) -> Iterator[Record]:
         for space in self._spaces():
             for row in self._pages(sql, first, rows_max=rows_max, space_id=space.id):
-                yield record_of(model, row, user_id=space.user_id)
+                yield read_row(model, row, user_id=space.user_id)
 
     def _of_account(
         self, sql: str, model: type[Record], *, first: int | str = 0
     ) -> Iterator[Record]:
         for row in self._pages(sql, first):
             if not self.user_ids or row.user_id in self.user_ids:
-                yield record_of(model, row)
+                yield read_row(model, row)
 
     def _of_each(self, of: Callable[[Row], Iterator[tuple[int, Record]]]) -> Iterator[Record]:
         return (record for space in self._spaces() for _, record in of(space))
@@ -258,7 +258,7 @@ class _Export:
     def sessions_of(self, space: Row) -> Iterator[tuple[int, SessionRecord]]:
         """Yield the row ids and the records of the sessions of a space."""
         for row in self._pages(SQL.sessions_page, 0, space_id=space.id):
-            yield row.id, record_of(SessionRecord, row, user_id=space.user_id)
+            yield row.id, read_row(SessionRecord, row, user_id=space.user_id)
 
     def _add_blobs(self, writer: ArchiveWriter) -> None:
         if self.filters is not None:  # created files have no metadata
@@ -338,7 +338,7 @@ def _passing_members(selections: Iterable[_Selection]) -> Iterator[tuple[str, It
     """Yield the members of an export of what passes filters; all others are empty."""
     every = list(selections)
     chosen: dict[str, Iterator[Record]] = {
-        "users.jsonl": (record_of(UserRecord, one.space, l1_mapped=0) for one in every),
+        "users.jsonl": (read_row(UserRecord, one.space, l1_mapped=0) for one in every),
         "sessions.jsonl": chain.from_iterable(one.sessions() for one in every),
         "events.jsonl": chain.from_iterable(one.events() for one in every),
         "facts.jsonl": chain.from_iterable(one.facts() for one in every),
@@ -348,13 +348,13 @@ def _passing_members(selections: Iterable[_Selection]) -> Iterator[tuple[str, It
 
 
 def _event(user_id: str, row: Row, withdraws: list[str]) -> EventRecord:
-    return record_of(
+    return read_row(
         EventRecord,
         row,
         user_id=user_id,
         occurred_at=time_of(row.occurred_ms, row.occurred_offset),
         withdraws=withdraws,
-        second_look=None if row.looked_ms is None else record_of(SecondLooks, row),
+        second_look=None if row.looked_ms is None else read_row(SecondLooks, row),
     )
 
 
@@ -365,6 +365,6 @@ def _fact(user_id: str, row: Row, sources: list[str], now_ms: int) -> FactRecord
         fields = {"sources": [], "text": "", "condition": None, "pinned": False}
     elif not row.text:
         fields["condition"] = None
-    return record_of(
+    return read_row(
         FactRecord, row, user_id=user_id, status=STATUSES[status], kind=KINDS[row.kind], **fields
     )

@@ -19,13 +19,13 @@ from ...context import Caller, Context
 from ...files.files import FileOwner, restore_file
 from ...search import EntryMaker, entry_maker
 from ...store import Transaction
+from ...store.rows import columns_of
 from . import restored
 from .archive import Archive
 from .check import ExportCheck, identifier_of, rows_named
 from .record_index import RecordIndex
 from .records import MEMBERS, FileRecord
 from .restored import KINDS, NO_CUBE, Outcome, RestoreWrite
-from .rows import columns_of
 from .source import BATCH, ExportSource
 
 Written = TypeVar("Written")

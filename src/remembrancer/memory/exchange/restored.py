@@ -16,6 +16,7 @@ from ...cubes.lessons import Lesson, count_votes, insert_cube, prepare_cube
 from ...protocol.notices import without_notices
 from ...search import EntryMaker, EventText, index_entries
 from ...store import Row, Transaction
+from ...store.rows import columns_of
 from ..facts.life import CURRENT, EXPIRED, REMOVED, SUPERSEDED, VERSION
 from ..facts.life import KINDS as FACT_KINDS
 from ..facts.life import SQL as FACTS
@@ -45,7 +46,6 @@ from .records import (
     UserRecord,
     VoteRecord,
 )
-from .rows import columns_of
 
 REVISION_UNKNOWN = 0  # `superseded_by` of a draft until its revision is stored; no row has the id 0
 NO_CUBE = "no cube"  # outcome of a vote on a cube that the target does not have

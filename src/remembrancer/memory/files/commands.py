@@ -21,10 +21,10 @@ from ...protocol.files import (
     InvalidMemoryPath,
     memory_path,
 )
-from ...protocol.text import rfc3339
 from ...screening import instruction_like
 from ...search.index.entries import INSTRUCTION_LIKE
 from ...store import Row, Transaction, load_queries
+from ...store.rows import read_row
 from ..intake import Intake
 from ..spaces import SQL as SPACES
 from ..spaces import flag_names
@@ -579,21 +579,8 @@ def file_history(context: Context, caller: Caller, request: FileQuery) -> FileHi
         path=path,
         version=selected and selected.version,
         text=selected and selected.text,
-        versions=[_file_version(row) for row in rows[:page_size]],
+        versions=[read_row(FileVersion, row) for row in rows[:page_size]],
         next=rows[page_size - 1].id if len(rows) > page_size else None,
-    )
-
-
-def _file_version(row: Row) -> FileVersion:
-    return FileVersion(
-        path=row.path,
-        version=row.version,
-        change=row.change,
-        other_path=row.other_path,
-        bytes=row.bytes,
-        is_gone=bool(row.is_gone),
-        flags=flag_names(row.flags),
-        created_at=rfc3339(row.created_ms),
     )
 
 

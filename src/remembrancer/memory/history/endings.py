@@ -18,6 +18,7 @@ from ...protocol.notices import without_notices
 from ...protocol.text import DAY_MS, rfc3339
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
+from ...store.rows import read_row
 from ..facts.life import erase_expired_facts
 from ..filters import change_metadata
 from ..intake import Intake
@@ -178,15 +179,7 @@ def _retention(context: Context, tx: Transaction, user_id: str | None) -> Retent
         days, events = settings.retention_days or None, settings.retention_events or None
         rules.append(RetentionRule(user_id=None, days=days, events=events, set_by="server"))
     sweeps = [
-        Sweep(
-            user_id=row.user_id or None,
-            reason=row.reason,
-            events=row.events,
-            facts=row.facts,
-            summaries=row.summaries,
-            cubes=row.cubes,
-            at=rfc3339(row.swept_ms),
-        )
+        read_row(Sweep, row, user_id=row.user_id or None, at=rfc3339(row.swept_ms))
         for row in tx.all(SQL.sweeps, user_id=user_id, most=SWEEPS_LISTED_MAX)
     ]
     return Retention(rules=rules, sweeps=sweeps)

@@ -18,11 +18,11 @@ from ...cubes.fit import terms_of
 from ...protocol.errors import NotFound
 from ...protocol.summaries import MadeBy, MapQuery, MapRequest, MapUpdated, MapVersion
 from ...protocol.text import rfc3339
-from ...protocol.trust import SOURCES
 from ...search import IndexEntry, index_entries
 from ...search.text.analysis import words
 from ...search.text.languages import QUESTION_END, detect
 from ...store import Row, Transaction
+from ...store.rows import read_row
 from ..duties import is_l2_due
 from ..layers import Layer, add_layer, layer_text
 from ..spaces import AFTER_ALL, past_ms, split_page
@@ -408,16 +408,8 @@ def map_version(context: Context, caller: Caller, request: MapQuery) -> MapVersi
             row = tx.one_or_none(SQL.newest_map, space_id=space.id)
         if row is None:
             raise MapUnknown
-        return MapVersion(
-            user_id=user_id,
-            map_text=row.text,
-            version=row.version,
-            versions=latest.version,
-            l1_count=row.l1_count,
-            made_by=row.made_by,
-            source=SOURCES[row.source],
-            created_at=rfc3339(row.created_ms),
-        )
+        fields = {"user_id": user_id, "map_text": row.text, "versions": latest.version}
+        return read_row(MapVersion, row, **fields)
 
     return context.store.read(read, account_id=caller.account_id)
 

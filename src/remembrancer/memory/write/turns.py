@@ -34,6 +34,7 @@ from ...search import Embedder, EventText, IndexEntry, analysis_id, index_entrie
 from ...search.embedders.port import NoEmbedder
 from ...search.text.machine_text import NEAR_DUPLICATE
 from ...store import Row, Transaction, embedder_id, load_queries
+from ...store.rows import read_row
 from ..changes import Withdrawal, state_keys, withdrawal_in
 from ..facts.life import Stated, store_stated
 from ..filters import index_metadata
@@ -45,11 +46,9 @@ from ..projects import is_elsewhere, project_of
 from ..spaces import (
     SQL,
     ErasedEvents,
-    flag_names,
     future_ms,
     milliseconds,
     offset_minutes,
-    read_metadata,
     read_sides,
     row_id,
     update_index,
@@ -498,19 +497,11 @@ def event_of(tx: Transaction, row: Row) -> Event:
     """Return an event with its fate; `row` is that of `own_event`."""
     fate = tx.one(SQL.fate_of, id=row.id)
     links = links_of_turn(tx, row.id)
-    return Event(
-        event_id=row.event_id,
-        user_id=row.user_id,
-        session_id=row.session_id,
-        topic=row.topic,
-        query=row.query,
-        response=row.response,
+    return read_row(
+        Event,
+        row,
         raw_dialogue=raw_dialogue(row.query, row.response, read_sides(row)),
         source=read_sides(row),
-        flags=flag_names(row.flags),
-        occurred_at=rfc3339(row.occurred_ms),
-        created_at=rfc3339(row.created_ms),
-        metadata=read_metadata(row.metadata),
         expires_at=None if fate.expires_ms is None else rfc3339(fate.expires_ms),
         pinned=bool(fate.pinned),
         withdrawn_by=fate.withdrawal_id,
