@@ -24,6 +24,7 @@ from ..protocol.forget import FileErased
 from ..protocol.service_keys import PREFIX, mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Row, StoreUnavailable, Transaction, load_queries
+from ..store.rows import read_row
 from .blobs import Blobs, open_blobs
 from .types import content_of
 
@@ -220,15 +221,7 @@ def picture_size(records: Records, row: Row) -> tuple[int, int] | None:
 
 def _file_row(row: Row) -> FileRow:
     key = None if row.hint is None else row.label or f"sk_{row.hint}…"
-    return FileRow(
-        filename=row.filename,
-        size_bytes=row.size_bytes,
-        created_ms=row.created_ms,
-        made_by=row.made_by,
-        key_id=row.key_id,
-        key=key,
-        user_id=row.user_id,
-    )
+    return read_row(FileRow, row, key=key)
 
 
 # --- Restore a created file from an export: its name, its times and its content --------------

@@ -1,4 +1,4 @@
-"""Messages and rows: a field has the column of its name.
+"""Objects and rows: a field has the column of its name.
 
 A time such as `created_at` or `valid_from` has the column `created_ms` or `valid_from_ms`, a
 boolean is 0 or 1, flags are words with commas between, metadata is JSON, a source is its rank.
@@ -7,6 +7,9 @@ boolean is 0 or 1, flags are words with commas between, metadata is JSON, a sour
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 from typing import Any, TypeVar, get_args
@@ -17,43 +20,42 @@ from ..protocol.text import rfc3339
 from ..protocol.trust import RANKS, SOURCES
 from .engine import Row
 
-MessageT = TypeVar("MessageT", bound=BaseModel)
+T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def read_row(kind: type[MessageT], row: Row, /, **fields: Any) -> MessageT:
-    """Return the message that a row holds.
+def read_row(kind: Callable[..., T], row: Row, /, **fields: Any) -> T:
+    """Return the message, or the object of a dataclass, that a row holds.
 
     `fields` take the place of columns. A field that has neither keeps its default.
     """
     columns, values = row._asdict(), dict(fields)
-    times, booleans = _fields(kind, AwareDatetime), _fields(kind, bool)
-    for name in kind.model_fields.keys() - fields.keys():
+    for name, annotation in _annotations(kind).items():
         column = name if name in columns else _time_column(name)
-        if column not in columns:
+        if name in fields or column not in columns:
             continue
         value = columns[column]
         if column != name:
-            value = value if value is None else (time_of if name in times else rfc3339)(value)
+            to_time = time_of if _mentions(annotation, AwareDatetime) else rfc3339
+            value = None if value is None else to_time(value)
         elif name == "flags":
             value = value.split(",") if value else []
         elif name == "metadata":
             value = json.loads(value) if value else None
         elif name.endswith("source"):
             value = SOURCES[value]
-        elif name in booleans:
+        elif _mentions(annotation, bool):
             value = bool(value)
         values[name] = value
-    return kind.model_validate(values)
+    return kind(**values)
 
 
 def columns_of(message: BaseModel) -> dict[str, Any]:
     """Return the columns of a message's row, by name."""
-    times, booleans = _fields(type(message), AwareDatetime), _fields(type(message), bool)
     columns: dict[str, Any] = {}
-    for name in type(message).model_fields:
+    for name, annotation in _annotations(type(message)).items():
         value = getattr(message, name)
-        if name in times:
+        if _mentions(annotation, AwareDatetime):
             ms = None if value is None else round(value.timestamp() * 1000)
             columns[_time_column(name)] = ms
         elif name == "flags":
@@ -63,7 +65,7 @@ def columns_of(message: BaseModel) -> dict[str, Any]:
         elif name.endswith("source"):
             columns[name] = RANKS[value]
         else:
-            columns[name] = int(value) if name in booleans else value
+            columns[name] = int(value) if _mentions(annotation, bool) else value
     return columns
 
 
@@ -78,12 +80,16 @@ def _time_column(field: str) -> str:
 
 
 @cache
-def _fields(kind: type[BaseModel], target: Any) -> frozenset[str]:
-    """Return the names of the fields of a type, or of it or None."""
-    return frozenset(
-        name for name, field in kind.model_fields.items() if _mentions(field.annotation, target)
-    )
+def _annotations(kind: Any) -> dict[str, Any]:
+    """Return the types of the fields of a message or a dataclass, by name."""
+    if is_dataclass(kind):
+        return {field.name: field.type for field in dataclass_fields(kind)}
+    return {name: field.annotation for name, field in kind.model_fields.items()}
 
 
-def _mentions(annotation: Any, target: Any) -> bool:
+@cache
+def _mentions(annotation: Any, target: type) -> bool:
+    """Return True for a type, and for it or None; dataclasses have their types as texts."""
+    if isinstance(annotation, str):
+        return target.__name__ in annotation.split(" | ")
     return annotation is target or any(_mentions(part, target) for part in get_args(annotation))

@@ -17,6 +17,7 @@ from ...context import Caller, Context
 from ...protocol.errors import NotFound
 from ...protocol.text import DAY_MS, beginning, day_of
 from ...store import Row, Transaction, load_queries
+from ...store.rows import read_row
 from ..spaces import AFTER_ALL, PageCursor, space_rows, split_page
 
 SQL = load_queries("remembrancer.memory.history", "activity.sql")
@@ -190,18 +191,11 @@ def _trace(
         SQL.events_got, event_ids=json.dumps(list(scores)), characters=PREVIEW_CHARACTERS_MAX + 1
     )
     texts = {one.event_id: _cut(one, PREVIEW_CHARACTERS_MAX) for one in rows}
-    return SearchTrace(
-        user_id=row.user_id,
-        session_id=row.session_id,
-        step=row.step,
-        asked_ms=row.asked_ms,
-        hits=row.hits,
-        cubes=row.cubes,
+    return read_row(
+        SearchTrace,
+        row,
         key=row.label or (f"sk_{row.hint}…" if row.hint else None),
-        answerable=row.answerable,
-        ms=row.ms,
         tokens=None if row.characters is None else round(row.characters / 4),
-        review=row.review,
         turn=turn and _cut(turn, characters),
         got=[
             GotEvent(event_id, score, texts[event_id].query, texts[event_id].response)

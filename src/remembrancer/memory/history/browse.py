@@ -262,16 +262,11 @@ def _session_page(behind: PageCursor | None, size: int, characters: int) -> dict
 
 
 def _session_row(row: Row) -> SessionRow:
-    return SessionRow(
-        session_id=row.session_id,
-        turns=row.turns,
+    return read_row(
+        SessionRow,
+        row,
         steps=row.step,
-        summaries=row.summaries,
         is_l1_due=is_l1_due(turns_owing_l1(row)),
-        task_open=bool(row.task_open),
-        last_ms=row.last_ms,
-        created_ms=row.created_ms,
-        topic=row.topic,
         query=row.query or "",
         title=beginning(" ".join((row.first or row.session_id).split()), TITLE_CHARACTERS_MAX),
         summary=beginning(" ".join((row.summary or "").split()), LISTED_CHARACTERS_MAX),
