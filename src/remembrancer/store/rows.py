@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 from typing import Any, TypeVar, get_args
 
-from pydantic import AwareDatetime, BaseModel
+from pydantic import AwareDatetime
 
 from ..protocol.text import rfc3339
 from ..protocol.trust import RANKS, SOURCES
@@ -50,10 +50,10 @@ def read_row(kind: Callable[..., T], row: Row, /, **fields: Any) -> T:
     return kind(**values)
 
 
-def columns_of(message: BaseModel) -> dict[str, Any]:
-    """Return the columns of a message's row, by name."""
+def columns_of(message: Any) -> dict[str, Any]:
+    """Return the columns of the row of a message or a dataclass, by name."""
     columns: dict[str, Any] = {}
-    for name, annotation in _annotations(type(message)).items():
+    for name, annotation in _annotations(message.__class__).items():
         value = getattr(message, name)
         if _mentions(annotation, AwareDatetime):
             ms = None if value is None else round(value.timestamp() * 1000)
