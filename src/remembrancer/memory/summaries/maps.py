@@ -251,27 +251,14 @@ def update_map(
         map_lines = None
         if sources.any_l1 and not (tell and _is_current(sources, request)):
             map_lines = (tell or extractive_map)(sources.new)
-        new_map = _new_map(context, sources, map_lines)
+        own = [] if sources.agents is None else [sources.agents]
+        text = "\n".join([*own, *map_lines.lines]) if map_lines else ""
+        entry = index_entries(context.writer, [layer_text(text)])[0] if text else None
         answer = context.store.write(
-            partial(_store_update, context, user_id, sources, map_lines, new_map, idempotency),
+            partial(_store_update, context, user_id, sources, map_lines, text, entry, idempotency),
             account_id=caller.account_id,
         )
     return MapUpdated.model_validate_json(answer)
-
-
-class _NewMap(NamedTuple):
-    """The text of a new map and its index entry."""
-
-    text: str
-    entry: IndexEntry
-
-
-def _new_map(context: Context, sources: _Sources, map_lines: MapLines | None) -> _NewMap | None:
-    lines = [sources.agents] if sources.agents is not None else []
-    text = "\n".join([*lines, *map_lines.lines]) if map_lines else ""
-    if not text:
-        return None
-    return _NewMap(text, index_entries(context.writer, [layer_text(text)])[0])
 
 
 def _is_current(sources: _Sources, request: MapRequest) -> bool:
@@ -289,7 +276,8 @@ def _store_update(
     user_id: str,
     sources: _Sources,
     map_lines: MapLines | None,
-    new_map: _NewMap | None,
+    new_text: str,
+    entry: IndexEntry | None,
     idempotency: IdempotentRequest | None,
     tx: Transaction,
 ) -> str | None:
@@ -301,15 +289,10 @@ def _store_update(
 
     def write() -> str:
         text, version = (newest.text, newest.version) if newest else ("", 0)
-        if space is not None and map_lines is not None and new_map is not None:
-            text = new_map.text
+        if space is not None and map_lines is not None and entry is not None:
+            text, made_by = new_text, map_lines.made_by
             version = store_map(
-                context,
-                tx,
-                space_id=space.id,
-                text=text,
-                made_by=map_lines.made_by,
-                entry=new_map.entry,
+                context, tx, space_id=space.id, text=text, made_by=made_by, entry=entry
             )
         updated = version != (newest.version if newest else 0)
         answer_fields = map_lines.answer_fields if map_lines else {}
