@@ -148,9 +148,7 @@ def find_search(
     user_id = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> SearchTrace:
-        row = tx.one_or_none(SQL.one_step, user_id=user_id, session_id=session_id, step=step)
-        if row is None:
-            raise SearchUnknown
+        row = _step(tx, user_id, session_id, step)
         return _trace(tx, row, got_max=4 * GOT_MAX, characters=20_000)
 
     return context.store.read(read, account_id=caller.account_id)
@@ -163,12 +161,17 @@ def review_search(
     user_id = space_user_id(caller, user_id)
 
     def write(tx: Transaction) -> None:
-        row = tx.one_or_none(SQL.one_step, user_id=user_id, session_id=session_id, step=step)
-        if row is None:
-            raise SearchUnknown
+        row = _step(tx, user_id, session_id, step)
         tx.run(SQL.review_step, session=row.session, step=step, review=review)
 
     context.store.write(write, account_id=caller.account_id)
+
+
+def _step(tx: Transaction, user_id: str, session_id: str, step: int) -> Row:
+    row = tx.one_or_none(SQL.one_step, user_id=user_id, session_id=session_id, step=step)
+    if row is None:
+        raise SearchUnknown
+    return row
 
 
 def _trace(
