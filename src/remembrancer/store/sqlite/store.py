@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import apsw
@@ -373,7 +373,7 @@ def copy_file(source: Path, target: Path, *, flush: bool = True) -> None:
 
 
 class ChangeWatch:
-    """Tells whether a store was written to, without reading it. A context manager."""
+    """Tells whether a store was written to, without reading it."""
 
     def __init__(self, path: Path) -> None:
         """Open the store. Raises StoreUnavailable."""
@@ -386,10 +386,8 @@ class ChangeWatch:
         with engine_errors(self._path):
             return int(self._connection.pragma("data_version"))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close the store."""
         self._connection.close()
 
 
