@@ -462,11 +462,9 @@ def retrieved_event(event: Row, hit: Hit | None = None) -> RetrievedEvent:
     source = read_sides(event) if hit is None else hit.source
     text = raw_dialogue(event.query, event.response, source)
     if len(text) > limits.CHAT_EVENT_CHARACTERS_MAX:
-        text = (
-            raw_dialogue(hit.query, hit.response, source)
-            if hit is not None
-            else text[: limits.CHAT_EVENT_CHARACTERS_MAX]
-        )
+        text = text[: limits.CHAT_EVENT_CHARACTERS_MAX]
+        if hit is not None:
+            text = raw_dialogue(hit.query, hit.response, source)
     if event.topic:
         text = f"Topic: {event.topic[:200]}\n{text}"
     day = day_of(event.occurred_ms, event.occurred_offset)
@@ -692,20 +690,6 @@ class ChatTurn:
         return mask_service_keys(self.request.message)
 
 
-def chat(
-    context: Context,
-    caller: Caller,
-    request: Chat,
-    idempotency: IdempotentRequest | None = None,
-) -> ChatAnswer:
-    """Answer one message. The turn is durable and searchable when this returns.
-
-    Raises the errors of `start_chat` and `finish`.
-    """
-    turn = start_chat(context, caller, request, idempotency)
-    return turn if isinstance(turn, ChatAnswer) else finish(turn)
-
-
 def start_chat(
     context: Context,
     caller: Caller,
@@ -748,13 +732,8 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
     Raises the errors of `store_turn_idempotently`.
     """
     if send_event is not None:
-        send_event(
-            "hits",
-            {
-                "step": turn.search_result.step,
-                "hits": [hit.model_dump() for hit in turn.search_result.hits],
-            },
-        )
+        hits = [hit.model_dump() for hit in turn.search_result.hits]
+        send_event("hits", {"step": turn.search_result.step, "hits": hits})
     result = _warned(_create_answer(turn, send_event), turn.request.message, send_event)
     topic = MODEL_TOPIC if result.mode == "model" else QUOTED_TOPIC
     event = IncomingTurn(
@@ -816,20 +795,18 @@ def _chat_answer(
 def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
     context = turn.context
     if not context.models.has("chat"):
-        return _quote_answer(turn, "extractive", NO_MODEL, (), send_event)
+        return _quote_answer(turn, send_event, "extractive", NO_MODEL)
     outside = may_use_outside_models(context, turn.caller)
     if not context.models.has("chat", outside=outside):
-        return _quote_answer(turn, "extractive", OUTSIDE_NOT_ALLOWED, (), send_event)
+        return _quote_answer(turn, send_event, "extractive", OUTSIDE_NOT_ALLOWED)
     earlier = turn.request.chat_history or session_messages(
         context, turn.caller, turn.request.user_id, turn.request.session_id
     )
     history = recent_messages(earlier)
+    events = events_of(context, turn.caller, turn.search_result.hits, turn.message)
     brief = Brief(
         message=turn.message,
-        events=[
-            *events_of(context, turn.caller, turn.search_result.hits, turn.message),
-            *_sources(turn),
-        ],
+        events=events + _sources(turn),
         background=background_items(turn.search_result),
         history=history,
         lessons=[
@@ -847,13 +824,8 @@ def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
     except ModelFailed as error:
         if send_event is not None:
             send_event("again", {})
-        return _quote_answer(
-            turn,
-            "fallback",
-            NO_ANSWER.format(reason=FAILURE_MESSAGES[error.reason]),
-            error.tries,
-            send_event,
-        )
+        reason = NO_ANSWER.format(reason=FAILURE_MESSAGES[error.reason])
+        return _quote_answer(turn, send_event, "fallback", reason, error.tries)
     return replace(result, history_used=len(history) if turn.request.chat_history else None)
 
 
@@ -892,10 +864,10 @@ def _events(
 
 def _quote_answer(
     turn: ChatTurn,
+    send_event: SendEvent | None,
     mode: AnswerMode,
     reason: str,
-    tries: Sequence[ModelAttempt],
-    send_event: SendEvent | None,
+    tries: Sequence[ModelAttempt] = (),
 ) -> ChatResult:
     """Return an answer of quotes, without a model."""
     text, stored_text = quoted_answer(

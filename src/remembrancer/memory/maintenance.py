@@ -32,6 +32,7 @@ from ..search import (
 from ..search.text.machine_text import NEAR_DUPLICATE
 from ..settings import Settings
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
+from ..store.rows import read_row
 from .history import endings
 from .layers import renew_layers
 from .recall import postgresql
@@ -281,7 +282,7 @@ class Maintenance:
         return True
 
     def _renew_events(self, stale: list[Row]) -> None:
-        texts = [_event_text(row) for row in stale]
+        texts = [read_row(EventText, row) for row in stale]
         entries = index_entries(self._context.embedder, texts, needs_vectors=True)
         unseen = self._unseen + Counter(space_of(row.id) for row in stale)
         for account_id in dict.fromkeys(row.account_id for row in stale):
@@ -426,9 +427,3 @@ class Maintenance:
                 tx.run(SQL.revise_space, space_id=space)
                 revised.append(space)
         return revised
-
-
-def _event_text(row: Row) -> EventText:
-    return EventText(
-        query=row.query, response=row.response, topic=row.topic, occurred_ms=row.occurred_ms
-    )

@@ -208,8 +208,10 @@ def _other_value(older: Reading, newer: Reading) -> ValueChange | None:
         return None  # equal, or one says more than the other, or one has no value
     if "event" in (first.rule, second.rule):
         return _by_event(older, newer)
-    rule = _RULES[first.rule if second.is_event else second.rule]
-    return rule(older, newer, before, after)
+    name = first.rule if second.is_event else second.rule
+    if name in _MEASURED and _is_measure(older, newer):
+        return _by_measure(older, newer)
+    return _RULES[name](older, newer, before, after)
 
 
 def _is_of_one_attribute(older: Reading, newer: Reading) -> bool:
@@ -291,17 +293,13 @@ def _by_name(older: Reading, newer: Reading, before: Words, after: Words) -> Val
     return _certain(older, newer)
 
 
-def _by_any(older: Reading, newer: Reading, _before: Words, _after: Words) -> ValueChange | None:
-    if _is_measure(older, newer):
-        return _by_measure(older, newer)
+def _by_any(older: Reading, newer: Reading, *_: Words) -> ValueChange | None:
     if older.noun.is_several:
         return None
     return _certain(older, newer) if older.is_name == newer.is_name else _MAYBE
 
 
-def _by_fixed(older: Reading, newer: Reading, _before: Words, _after: Words) -> ValueChange | None:
-    if _is_measure(older, newer):
-        return _by_measure(older, newer)
+def _by_fixed(older: Reading, newer: Reading, *_: Words) -> ValueChange | None:
     return None if older.noun.is_several else _certain(older, newer)
 
 
@@ -311,26 +309,20 @@ def _by_group(older: Reading, newer: Reading, before: Words, after: Words) -> Va
     return _MAYBE if max(len(before), len(after)) <= _HINT_WORDS_MAX else None
 
 
-def _by_version(
-    older: Reading, newer: Reading, _before: Words, _after: Words
-) -> ValueChange | None:
+def _by_version(older: Reading, newer: Reading, *_: Words) -> ValueChange | None:
     if older.kind == newer.kind == "number" and _numbers_differ(older.value, newer.value):
         return _certain(older, newer)
     return _MAYBE if newer.is_update else None
 
 
 def _by_hint(older: Reading, newer: Reading, before: Words, after: Words) -> ValueChange | None:
-    if _is_measure(older, newer):
-        return _by_measure(older, newer)
     is_short = max(len(before), len(after)) <= _HINT_WORDS_MAX
     if older.is_name != newer.is_name or not is_short:
         return None
     return _certain(older, newer) if newer.is_update else _MAYBE
 
 
-def _by_several(
-    older: Reading, newer: Reading, _before: Words, _after: Words
-) -> ValueChange | None:
+def _by_several(older: Reading, newer: Reading, *_: Words) -> ValueChange | None:
     is_count = older.value[0][0].isdigit() and newer.value[0][0].isdigit()
     is_change = is_count and _numbers_differ(older.value, newer.value)
     return _certain(older, newer) if is_change else None
@@ -338,8 +330,6 @@ def _by_several(
 
 def _by_value(older: Reading, newer: Reading, before: Words, after: Words) -> ValueChange | None:
     """Compare after "is": the subject and the kinds of the values decide."""
-    if _is_measure(older, newer):
-        return _by_measure(older, newer)
     if older.noun.is_several or _are_of_one_group(older, newer):
         return None if older.noun.is_several else _certain(older, newer)
     is_update = newer.is_update
@@ -378,7 +368,7 @@ def _by_event(older: Reading, newer: Reading) -> ValueChange | None:
     return _MAYBE if older.subject.words in ((ME,), (WE,)) else _certain(older, newer)
 
 
-_RULES: dict[str, Callable[[Reading, Reading, Words, Words], ValueChange | None]] = {
+_RULES: dict[str, Callable[..., ValueChange | None]] = {
     "name": _by_name,
     "any": _by_any,
     "fixed": _by_fixed,
@@ -391,3 +381,5 @@ _RULES: dict[str, Callable[[Reading, Reading, Words, Words], ValueChange | None]
     "number": _by_value,
     "cancelled": _by_value,
 }
+# Rules that compare times and numbers by what they measure.
+_MEASURED = frozenset(("any", "fixed", "hint", "copula", "time", "number", "cancelled"))
