@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 from .line import (
@@ -158,20 +158,7 @@ def write(parts: Lines, *, name: str = "REM") -> str:
     service_lines = "\n".join(_written(parts, name)) or _end_of(parts.answer, name)
     text = "\n\n".join(part for part in (parts.answer, service_lines) if part)
     same = parse(text, step=None, name=name)
-    for part in (
-        "answer",
-        "critical",
-        "critical_replaces",
-        "cube",
-        "cube_nothing",
-        "rates",
-        "l1",
-        "l2",
-        "task_done",
-        "publish",
-        "memory_used",
-        "seal_step",
-    ):
+    for part in (one.name for one in fields(Lines) if one.name not in ("sections", "faults")):
         if getattr(same, part) != getattr(parts, part):
             raise Unwritable(f"`{part}` cannot be written so that it parses to the same value")
     return text
