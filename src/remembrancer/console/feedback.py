@@ -47,7 +47,7 @@ def submit(browser: BrowserRequest) -> Response:
         return _page(browser, form, request)
     caller = browser.caller()
     try:
-        browser.dispatcher.take("feedback", ("account", caller.account_id))
+        browser.dispatcher.rate_limiters["feedback"].take(("account", caller.account_id))
     except RateExceeded as error:
         wait_s = error.allowance.wait_s
         message = f"Too many reports in the last minute. Try again in {wait_s} seconds."

@@ -102,7 +102,7 @@ def run(browser: BrowserRequest) -> Response:
         return _page(browser, form, status=422, errors=request)
     caller = browser.caller()
     try:
-        browser.dispatcher.take("sandbox", ("account", caller.account_id))
+        browser.dispatcher.rate_limiters["sandbox"].take(("account", caller.account_id))
         sandbox = browser.dispatcher.sandbox.for_client(browser.cancellation, caller.account_id)
         result = execute(browser.context, sandbox, caller, request, as_is=as_is)
     except Problem as error:  # shown next to the program, so that the user does not lose it
