@@ -33,7 +33,7 @@ def user_cli(client: Client, context: Context, folder: Path) -> Cli:
     cli = Cli(folder / "nothing")
     cli.environment |= {
         "HOME": str(folder),
-        "REMEMBRANCER_URL": client._connection.base_url,
+        "REMEMBRANCER_URL": client.base_url,
         "REMEMBRANCER_KEY": new_key(context),
     }
     return cli

@@ -255,13 +255,13 @@ def test_a_sample_is_imported_as_on_the_machine(
     (tmp_path / "offline").mkdir()
     with closing(testing.context(tmp_path / "offline")) as offline:
         here = json.loads(Cli(tmp_path / "offline")(*words).stdout)
-        process = user_cli(*words, "--url", client._connection.base_url)
+        process = user_cli(*words, "--url", client.base_url)
         assert process.returncode == 0, process.stderr
         there, again = (
             json.loads(one)
             for one in (
                 process.stdout,
-                user_cli(*words, "--url", client._connection.base_url).stdout,
+                user_cli(*words, "--url", client.base_url).stdout,
             )
         )
 

@@ -143,7 +143,7 @@ def test_delete_all_of_a_team_is_for_its_owners(client: Client, context: Context
     key = new_key(context, "ada")
 
     async def try_to_erase() -> None:
-        async with AsyncClient(client._connection.base_url, key) as ada:
+        async with AsyncClient(client.base_url, key) as ada:
             await ada.accept_invitation(InvitationAccept(token=token))
             with pytest.raises(ForbiddenError, match="owner"):
                 await ada.delete_all(team="Garden")

@@ -134,9 +134,42 @@ def login(url: ServiceUrl = None) -> None:
     the service and writes it to ~/.config/remembrancer/key, and the address beside it to `url`
     (mode 0600).
     """
-    from .login import login as save_key
+    from ..client import Client, Retry
+    from ..client.credentials import KEY_NAME, URL_NAME, key_file, url_file, write_key
+    from ..settings import SettingInvalid, from_environment
 
-    print(save_key(url))
+    base_url, key = service_url(url), _read_key()
+    try:
+        with Client(base_url, key, retry=Retry(times=1)) as client:
+            own = client.own_key()
+    except ValueError as error:
+        raise SettingInvalid(str(error)) from error
+    write_key(url_file(), base_url)  # first: the new key must not meet the old address
+    write_key(key_file(), key)
+    whose = f"account {own.account} (user {own.user_id}{', read-only' if own.read_only else ''})"
+    print(f"The key of the {whose} is saved in {key_file()}, its address {base_url} beside it.")
+    print("Commands and `Client()` of your programs use both, agents without a key file the key.")
+    for name, saved in ((URL_NAME, base_url), (KEY_NAME, "")):
+        if from_environment(name) not in (None, "", saved):
+            print(f"{name} is set in this shell and comes first.")
+
+
+def _read_key() -> str:
+    """Return the key from a hidden prompt, or from stdin if it is no terminal."""
+    from ..settings import SettingInvalid
+
+    text = (
+        typer.prompt("Key (sk_\u2026)", hide_input=True, err=True)
+        if sys.stdin.isatty()
+        else sys.stdin.readline()
+    )
+    key = str(text).strip()
+    if not key:
+        raise SettingInvalid(
+            "No key was entered. `remembrancer serve` prints one when its data folder is new; "
+            "`remembrancer keys create` makes another."
+        )
+    return key
 
 
 app.command("remember")(memory_commands.remember)
@@ -282,7 +315,7 @@ def chat(
         show: Details below each answer: any of hits,checks,votes.
     """
     from ..settings import SettingInvalid, from_environment
-    from .chat import chat_model, run_chat, terminal_chat
+    from .chat import TerminalChat, chat_model
 
     key = service_key()
     model_key = from_environment(key_env) if key_env else None
@@ -290,12 +323,12 @@ def chat(
         raise SettingInvalid(f"The environment variable {key_env} of --key-env is not set.")
     try:
         endpoint = chat_model(model, base_url, model_key)
-        terminal = terminal_chat(
+        terminal = TerminalChat(
             service_url(url), key, endpoint, user_id=user_id, session_id=session_id, show=show
         )
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
-    sys.exit(run_chat(terminal))
+    sys.exit(terminal.run())
 
 
 ToolChoice = Annotated[

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .commands import DataFolder, check_store, load_settings
+from .progress import interruptible, progress
+
+if TYPE_CHECKING:
+    from ..backup.backup import BackupManifest
+    from ..settings import Settings
 
 BackupFolder = Annotated[
     Path,
@@ -44,34 +52,56 @@ def backup(
         keep: With --every or --once: period to keep, 7d or 12h.
     """
     if every is not None or once:
-        _archive(context, folder, every=every or "10s", keep=keep, is_once=once, data=data)
+        settings, every_s = load_settings(context, data), _seconds(every or "10s", "--every")
+        _archive(settings, folder, every_s=every_s, keep_s=_seconds(keep, "--keep"), is_once=once)
         return
     from ..backup.backup import verify as verify_backup
-    from .backup import summary, write
+    from ..backup.backup import write_backup
 
     if verify:
         manifest = verify_backup(folder)
     else:
         settings = load_settings(context, data)
         check_store(settings)
-        manifest = write(settings, folder)
-    print(summary(manifest))
+        with interruptible("There is no backup. Run the same command again."):
+            manifest = write_backup(settings, folder, progress=progress)
+    print(_summary(manifest))
     if manifest.files.missing:
         print(f"contents of files lost: {', '.join(manifest.files.missing)}", file=sys.stderr)
         sys.exit(1)
 
 
 def _archive(
-    context: typer.Context, folder: Path, *, every: str, keep: str, is_once: bool, data: Path | None
+    settings: Settings, folder: Path, *, every_s: float, keep_s: float, is_once: bool
 ) -> None:
-    from .backup import archive_to
+    """Archive the store until SIGINT or SIGTERM, or once; print each segment."""
+    from ..backup.archive import REST, Archiver
 
-    archive_to(
-        load_settings(context, data),
-        folder,
-        every_s=_milliseconds(every, "--every") / 1000,
-        keep=timedelta(milliseconds=_milliseconds(keep, "--keep")),
-        is_once=is_once,
+    is_over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: is_over.set())
+    with Archiver(settings, folder, keep=timedelta(seconds=keep_s)) as archiver:
+        while True:
+            start = time.monotonic()
+            if (segment := archiver.step()) is not None:
+                kind = "base" if segment.is_base else "pages"
+                size = f"{segment.pages:,} of {segment.page_count:,}"
+                print(f"{segment.at:%Y-%m-%dT%H:%M:%SZ}\t{kind}\t{size}", flush=True)
+            if is_once or is_over.wait(max(every_s, REST * (time.monotonic() - start))):
+                return
+
+
+def _summary(manifest: BackupManifest) -> str:
+    """Return the contents of a backup as lines; the last is the audit head."""
+    rows = sum(table.rows for table in manifest.tables.values())
+    store, files = manifest.store, manifest.files
+    return "\n".join(
+        [
+            f"created\t{manifest.created_at:%Y-%m-%dT%H:%M:%SZ} by version {manifest.version}",
+            f"rows\t{rows:,} in {len(manifest.tables)} tables, schema {store.schema_version}",
+            f"files\t{files.count:,}, {files.bytes:,} bytes",
+            f"audit head\t{manifest.head}",
+        ]
     )
 
 
@@ -90,18 +120,27 @@ def restore(
         folder: A backup or an archive.
         at: Moment of an archive, such as 2026-11-23T10:00:00Z. Default: the newest.
     """
-    from .backup import restore_from, summary
+    from ..backup.archive import is_archive, restore_point
+    from ..backup.backup import restore_backup
+    from ..protocol.errors import InvalidRequest
 
-    settings = load_settings(context, data)
-    print(summary(restore_from(settings, folder, _moment(at))))
+    settings, moment = load_settings(context, data), _moment(at)
+    with interruptible("No server starts on the data folder. Run the same command again."):
+        if is_archive(folder):
+            manifest = restore_point(settings, folder, at=moment, progress=progress)
+        elif moment is not None:
+            raise InvalidRequest(f"--at needs an archive, and {folder} is a backup of one moment.")
+        else:
+            manifest = restore_backup(settings, folder, progress=progress)
+    print(_summary(manifest))
     print(f"restored to {settings.data_folder} and {settings.store_shown}", file=sys.stderr)
 
 
-def _milliseconds(text: str, option: str) -> int:
+def _seconds(text: str, option: str) -> float:
     from ..accounts.durations import duration
 
     try:
-        return duration(text)
+        return duration(text) / 1000
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=option) from error
 

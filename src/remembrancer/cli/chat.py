@@ -95,17 +95,18 @@ class TerminalChat:
 
     def __init__(
         self,
-        client: Client,
+        url: str,
+        key: str,
         model: ModelEndpoint | None,
-        terminal: Terminal,
         *,
         user_id: str,
         session_id: str,
-        show: Sequence[str],
+        show: str,
     ) -> None:
-        """Create a chat. Raises ValueError for invalid ids."""
-        self.client, self.model, self.terminal = client, model, terminal
-        self.user_id, self.show = user_id, tuple(show)
+        """Create a chat with the service at `url`. Raises ValueError for invalid arguments."""
+        self.client = Client(url, key, timeout_s=10.0, retry=Retry(times=1))
+        self.model, self.terminal = model, Terminal()
+        self.user_id, self.show = user_id, parse_details(show)
         self.sessions: dict[str, Conversation] = {}
         self.conversation = self._session(session_id)
 
@@ -122,11 +123,27 @@ class TerminalChat:
             self.sessions[session_id] = Conversation(options)
         return self.sessions[session_id]
 
-    def run(self) -> bool:
-        """Chat until the user quits. Return True if every turn was stored."""
-        lines = self.terminal.lines()
+    def run(self) -> int:
+        """Chat until the user quits. Return the exit status: 0 if every turn was stored."""
+        if self.terminal.is_interactive:
+            model = f"model {self.model.model}" if self.model else "no model: answers quote memory"
+            session_id = self.conversation.options.session_id
+            self.terminal.notice(f"Session {session_id}, {model}. /help lists the commands.")
         try:
-            for line in lines:
+            self._read_lines()
+            return 0 if self._store_unsaved_turns() else 1
+        except BrokenPipeError:
+            # The interpreter flushes stdout at exit, which would fail again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        finally:
+            self.client.close()
+            if self.model is not None:
+                self.model.close()
+
+    def _read_lines(self) -> None:
+        try:
+            for line in self.terminal.lines():
                 if line == "/quit":
                     break
                 if line.startswith("/") and not line.startswith("//"):
@@ -135,13 +152,6 @@ class TerminalChat:
                     self._turn(line.removeprefix("/") if line.startswith("//") else line)
         except KeyboardInterrupt:  # at the prompt
             self.terminal.notice("")
-        return self._store_unsaved_turns()
-
-    def close(self) -> None:
-        """Close the connections to the service and to the model."""
-        self.client.close()
-        if self.model is not None:
-            self.model.close()
 
     def _run_command(self, line: str) -> None:
         command, _, argument = line.partition(" ")
@@ -267,29 +277,3 @@ def chat_model(name: str | None, base_url: str | None, key: str | None) -> Model
             "if it needs one"
         )
     return None
-
-
-def terminal_chat(
-    url: str, key: str, model: ModelEndpoint | None, *, user_id: str, session_id: str, show: str
-) -> TerminalChat:
-    """Return a chat with the service at `url`. Raises ValueError for invalid arguments."""
-    client = Client(url, key, timeout_s=10.0, retry=Retry(times=1))
-    return TerminalChat(
-        client, model, Terminal(), user_id=user_id, session_id=session_id, show=parse_details(show)
-    )
-
-
-def run_chat(chat: TerminalChat) -> int:
-    """Run a chat to its end and return the exit status."""
-    if chat.terminal.is_interactive:
-        model = f"model {chat.model.model}" if chat.model else "no model: answers quote memory"
-        session_id = chat.conversation.options.session_id
-        chat.terminal.notice(f"Session {session_id}, {model}. /help lists the commands.")
-    try:
-        return 0 if chat.run() else 1
-    except BrokenPipeError:
-        # The interpreter flushes stdout at exit, which would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    finally:
-        chat.close()

@@ -104,8 +104,8 @@ def evaluate(
                 f"The user {user} has no turns. Name one with --user-id, or in `user_id` of a line."
             )
     answers = [
-        _ask(client, one, user, stored[user])
-        for one, user in ((one, one.user_id or default) for one in questions)
+        _ask(client, one, one.user_id or default, stored[one.user_id or default])
+        for one in questions
     ]
     _summarize(result, answers)
     for answered in answers:
@@ -132,30 +132,15 @@ class _StoredTurns:
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """A question with its hits, and the turns that each expectation means."""
+    """A question with its answer. The lists have an entry for each expectation."""
 
     question: Question
     answer: MemoryAnswer
-    plain: list[str]  # ids of the hits in the order of plain fusion
     ms: float
-    means: dict[str, set[str]]
-    stored: _StoredTurns
-
-    def rank(self, expected: str, order: Sequence[str] | None = None) -> int | None:
-        """Return the rank of the best turn that an expectation means; None without one."""
-        hits = [hit.event_id for hit in self.answer.hits] if order is None else order
-        ranks = (place for place, hit in enumerate(hits, 1) if hit in self.means[expected])
-        return next(ranks, None)
-
-    @property
-    def ranks(self) -> list[int | None]:
-        """The ranks of all expectations."""
-        return [self.rank(expected) for expected in self.question.expected]
-
-    @property
-    def plain_ranks(self) -> list[int | None]:
-        """The same in the order of plain fusion."""
-        return [self.rank(expected, self.plain) for expected in self.question.expected]
+    means: list[set[str]]  # ids of the turns that it means
+    ranks: list[int | None]  # of the best of them; None without one
+    plain_ranks: list[int | None]  # the same in the order of plain fusion
+    texts: dict[str, str]  # of all turns of the user, by id
 
 
 def _ask(client: Client, question: Question, user_id: str, stored: _StoredTurns) -> _Answered:
@@ -169,9 +154,17 @@ def _ask(client: Client, question: Question, user_id: str, stored: _StoredTurns)
     begin = time.perf_counter()
     answer = client.search_memory(query)
     ms = (time.perf_counter() - begin) * 1e3
-    means = {expected: stored.with_text(expected) for expected in question.expected}
-    plain = _by_plain_fusion(client.explain_search(query).hits)
-    return _Answered(question, answer, plain, ms, means, stored)
+    means = [stored.with_text(expected) for expected in question.expected]
+    ranks = _ranks(means, [hit.event_id for hit in answer.hits])
+    plain_ranks = _ranks(means, _by_plain_fusion(client.explain_search(query).hits))
+    return _Answered(question, answer, ms, means, ranks, plain_ranks, stored.texts)
+
+
+def _ranks(means: Sequence[set[str]], order: Sequence[str]) -> list[int | None]:
+    """Return for each set the rank of the first hit in it."""
+    return [
+        next((rank for rank, hit in enumerate(order, 1) if hit in events), None) for events in means
+    ]
 
 
 def _by_plain_fusion(hits: Sequence[ExplainedHit]) -> list[str]:
@@ -222,16 +215,15 @@ def _mean(values: Iterable[float]) -> float | None:
 def _misses(client: Client, answered: _Answered, top_k: int) -> Iterator[Miss]:
     hits = answered.answer.hits
     first = _shortened(f"{hits[0].query} {hits[0].response}") if hits else None
-    for expected in answered.question.expected:
-        rank = answered.rank(expected)
+    expectations = zip(answered.question.expected, answered.means, answered.ranks, strict=True)
+    for expected, means, rank in expectations:
         if rank is None or rank > top_k:
-            reason = _reason(client, answered, expected, rank)
+            reason = _reason(client, answered, means, rank)
             yield Miss(answered.question.question, expected, rank, reason, first)
 
 
-def _reason(client: Client, answered: _Answered, expected: str, rank: int | None) -> str:
+def _reason(client: Client, answered: _Answered, means: set[str], rank: int | None) -> str:
     """Return why an expected turn is not among the best hits, in one sentence."""
-    means = answered.means[expected]
     if not means:
         return "No stored turn has this text or id."
     event_id = min(means)
@@ -241,7 +233,7 @@ def _reason(client: Client, answered: _Answered, expected: str, rank: int | None
     if event.withdrawn_by is not None:
         return "The user took it back."
     words = _words(answered.question.question)
-    shared = sorted(words & _words(answered.stored.texts[event_id]))
+    shared = sorted(words & _words(answered.texts[event_id]))
     likeness = f"It shares {', '.join(shared)}" if shared else "It shares no word with the question"
     place = f"rank {rank}" if rank is not None else f"not among the best {TOP_K_MAX}"
     return f"{likeness}; {place}."

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ..client import Client, SearchResult
+    from ..client.results import OtherMatch
+    from ..protocol.search import Hit
 
 STDIN = "-"
 User = Annotated[
@@ -423,40 +425,36 @@ def _matches(result: SearchResult, *, is_marked: bool) -> list[dict[str, Any]]:
     A superseded fact says so in its text if texts are marked.
     """
     turns = [
-        {
-            "kind": "turn",
-            "id": hit.event_id,
-            "score": f"{hit.score:.2f}",
-            "date": hit.occurred_at[:10],
-            "occurred_at": hit.occurred_at,
-            "session_id": hit.session_id,
-            "topic": hit.topic,
-            "team": hit.memory and hit.memory.team,
-            "status": None,
-            "query": hit.query,
-            "response": hit.response,
-            "text": _both(hit.query, hit.response),
-        }
+        _row(hit, hit.occurred_at)
+        | {"kind": "turn", "id": hit.event_id, "query": hit.query, "response": hit.response}
+        | {"text": _both(hit.query, hit.response)}
         for hit in result
     ]
     others = [
-        {
-            "kind": one.kind,
-            "id": one.id,
-            "score": None if one.score is None else f"{one.score:.2f}",
-            "date": one.time and one.time[:10],
-            "occurred_at": one.time,
-            "session_id": one.session_id,
-            "topic": one.topic,
-            "team": one.memory and one.memory.team,
-            "status": one.status,
-            "query": None,
-            "response": None,
-            "text": one.marked_text if is_marked else one.text,
-        }
+        _row(one, one.time)
+        | {"kind": one.kind, "id": one.id, "status": one.status}
+        | {"text": one.marked_text if is_marked else one.text}
         for one in result.others
     ]
     return [*turns, *others]
+
+
+def _row(match: Hit | OtherMatch, time: str | None) -> dict[str, Any]:
+    """Return the cells that all matches have, in the order of the columns of CSV."""
+    return {
+        "kind": None,
+        "id": None,
+        "score": None if match.score is None else f"{match.score:.2f}",
+        "date": time and time[:10],
+        "occurred_at": time,
+        "session_id": match.session_id,
+        "topic": match.topic,
+        "team": match.memory and match.memory.team,
+        "status": None,
+        "query": None,
+        "response": None,
+        "text": None,
+    }
 
 
 def _without_turns(result: SearchResult, min_score: float) -> str:

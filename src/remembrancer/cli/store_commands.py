@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .commands import DataFolder, load_settings, print_table
 from .output import Commands
+from .progress import interruptible, progress
+
+if TYPE_CHECKING:
+    from ..store.transfer.copy import CopyResult, TableComparison
+
+_HASH_DIGITS = 16  # printed; comparisons use all digits
 
 app = Commands(no_args_is_help=True, help="Copy and check a store.")
 
@@ -30,13 +37,58 @@ def copy(
         target: Store to copy to: empty, or an unfinished copy of the same source.
         finish: Finish the copy, with the servers stopped. The copy becomes usable.
     """
-    from .store import COPY_COLUMNS, copy_store
+    from ..protocol.errors import InvalidRequest
+    from ..store import open_store
+    from ..store.locations import place_of, without_server
+    from ..store.transfer import copy as copying
 
-    outcome = copy_store(load_settings(context, data), source, target, finish=finish)
-    print_table(COPY_COLUMNS, outcome.rows)
-    print(outcome.message, file=sys.stderr)
-    if not outcome.is_good:
+    settings = load_settings(context, data)
+    place = place_of(source)
+    if place == place_of(target):
+        raise InvalidRequest(f"--from and --to are the same store: {place}")
+    copying.require_schema(source)
+    with ExitStack() as stack:
+        if finish:
+            is_ours = place == place_of(settings.store_url)
+            stack.enter_context(without_server(source, settings.data_folder if is_ours else None))
+        original = stack.enter_context(closing(open_store(source)))
+        copied = stack.enter_context(closing(open_store(target)))
+        with interruptible("The copied rows remain. Run the same command again to continue."):
+            result = copying.copy(original, copied, place=place, progress=progress)
+        is_finished = finish and result.is_same and not result.has_moved_on
+        if is_finished:
+            copying.finish(copied)
+    print_table(
+        ("state", "table", "rows", "copied", "hash"), [_row(one) for one in result.compared]
+    )
+    print(_message(result, is_finished=is_finished), file=sys.stderr)
+    if not result.is_same or finish != is_finished:
         sys.exit(1)
+
+
+def _row(comparison: TableComparison) -> tuple[str, ...]:
+    source, target = comparison.source, comparison.target
+    hashes = source.hash[:_HASH_DIGITS]
+    if not comparison.is_same:
+        hashes += f" is not {target.hash[:_HASH_DIGITS]}"
+    state = "same" if comparison.is_same else "differs"
+    return (state, source.table, f"{source.rows:,}", f"{target.rows:,}", hashes)
+
+
+def _message(result: CopyResult, *, is_finished: bool) -> str:
+    if not result.is_same:
+        return "The copy differs from the source. Run the same command again."
+    if is_finished:
+        return (
+            "The copy is finished. Set REMEMBRANCER_STORE to it. The store does not contain the "
+            "contents of created files: leave them in the data folder, or copy them by hand "
+            "(docs/guides/several-servers.md)."
+        )
+    changes = "The source changed during the copy. " if result.has_moved_on else ""
+    return (
+        f"{changes}The copy has the contents of the source at the start of this run. Stop its "
+        "servers and run the command again with --finish to copy the rest."
+    )
 
 
 @app.command("check")
@@ -52,6 +104,11 @@ def check(
     Args:
         url: Store to check. Default: the store of the settings.
     """
-    from .store import CONTENT_COLUMNS, store_contents
+    from ..store import open_store
+    from ..store.transfer.copy import require_schema, store_digest
 
-    print_table(CONTENT_COLUMNS, store_contents(url or load_settings(context, data).store_url))
+    url = url or load_settings(context, data).store_url
+    require_schema(url)
+    with closing(open_store(url)) as store:
+        rows = [(digest.table, f"{digest.rows:,}", digest.hash) for digest in store_digest(store)]
+    print_table(("table", "rows", "hash"), rows)

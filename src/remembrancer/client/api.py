@@ -60,20 +60,36 @@ _NOT_SENT = (
 )
 
 
-class _Connection:
-    """Base URL and API key of a service. Neither `repr` nor an error contains the key."""
+class _Connected:
+    """Base URL, API key and user of a client. Neither `repr` nor an error contains the key."""
 
-    __slots__ = ("_key", "base_url")
+    __slots__ = ("__dict__", "_key")  # so that `vars` does not contain the key either
 
-    def __init__(self, base_url: str | None, key: str | None) -> None:
+    def __init__(
+        self, base_url: str | None, key: str | None, user_id: str | None, retry: Retry | None
+    ) -> None:
         if base_url is None:  # a key that was found must not be sent to any other address
             base_url, key = find_url(), find_key() if key is None else key
         self.base_url = normalize_base_url(base_url, "base_url", "http://127.0.0.1:8460")
         if key is not None and not is_valid_key(key):
             raise ValueError("invalid API key: a key is `sk_` followed by hexadecimal digits")
-        self._key = key
+        self._key, self.user_id, self._retry = key, user_id, retry or Retry()
 
-    def request_arguments(self, request: ApiRequest[Any]) -> dict[str, Any]:
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], **options: Any) -> Self:
+        """Create a client from REMEMBRANCER_URL and REMEMBRANCER_KEY of `environment`.
+
+        Raises ValueError if one is missing. `options` are those of the constructor.
+        """
+        missing = [name for name in (URL_NAME, KEY_NAME) if not environment.get(name)]
+        if missing:
+            raise ValueError(f"{' and '.join(missing)} must be set")
+        return cls(environment[URL_NAME], environment[KEY_NAME], **options)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_url!r})"
+
+    def _request_arguments(self, request: ApiRequest[Any]) -> dict[str, Any]:
         """Return the arguments of `httpx2.Client.request`."""
         headers = {"User-Agent": f"remembrancer-client/{__version__}", **request.headers}
         if self._key is not None:
@@ -86,7 +102,7 @@ class _Connection:
             "headers": headers,
         }
 
-    def response(self, response: httpx2.Response) -> HttpResponse:
+    def _response(self, response: httpx2.Response) -> HttpResponse:
         """Convert a response. The key is removed from bodies that an error might quote."""
         body = response.content
         if response.status_code >= 400 and self._key:
@@ -94,7 +110,7 @@ class _Connection:
         headers = {name.lower(): value for name, value in response.headers.items()}
         return HttpResponse(status=response.status_code, headers=headers, body=body)
 
-    def no_response(self, error: httpx2.HTTPError) -> NoResponse:
+    def _no_response(self, error: httpx2.HTTPError) -> NoResponse:
         """Describe a failed request. The error is dropped: it refers to the key."""
         reason = f"{type(error).__name__}: {error}".removesuffix(": ")
         if isinstance(error, httpx2.ConnectError):
@@ -108,18 +124,11 @@ class _Connection:
         )
 
 
-def _base_url_and_key(environment: Mapping[str, str]) -> tuple[str, str]:
-    missing = [name for name in (URL_NAME, KEY_NAME) if not environment.get(name)]
-    if missing:
-        raise ValueError(f"{' and '.join(missing)} must be set")
-    return environment[URL_NAME], environment[KEY_NAME]
-
-
 def _timeout(timeout_s: float) -> httpx2.Timeout:
     return httpx2.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S_MAX))
 
 
-class Client(Operations, SynchronousCaller):
+class Client(_Connected, Operations, SynchronousCaller):
     """Synchronous client. Thread-safe. Call `close()` when done, or use `with`."""
 
     def __init__(
@@ -142,20 +151,11 @@ class Client(Operations, SynchronousCaller):
         operation. Pass a `transport` for proxies or custom certificates. Raises ValueError for an
         invalid URL or key, and KeyMissingError if no key was found.
         """
-        self._connection = _Connection(base_url, key)
-        self.user_id = user_id
-        self._retry, self._sleep = retry or Retry(), sleep
+        super().__init__(base_url, key, user_id, retry)
+        self._sleep = sleep
         self._http = httpx2.Client(
             timeout=_timeout(timeout_s), transport=transport, trust_env=False
         )
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str], **options: Any) -> Self:
-        """Create a client from REMEMBRANCER_URL and REMEMBRANCER_KEY of `environment`.
-
-        Raises ValueError if one is missing. `options` are those of the constructor.
-        """
-        return cls(*_base_url_and_key(environment), **options)
 
     def add(
         self,
@@ -329,7 +329,7 @@ class Client(Operations, SynchronousCaller):
         team: str | None = None,
     ) -> Iterator[Fact]:
         """Iterate over the facts of a user, newest first."""
-        yield from self._facts("facts", filters, user_id, status=status, as_of=as_of, team=team)
+        return self._facts("facts", filters, user_id, status=status, as_of=as_of, team=team)
 
     def instructions(
         self,
@@ -341,9 +341,7 @@ class Client(Operations, SynchronousCaller):
         team: str | None = None,
     ) -> Iterator[Fact]:
         """Iterate over the standing instructions and preferences of a user, newest first."""
-        yield from self._facts(
-            "instructions", filters, user_id, status=status, as_of=as_of, team=team
-        )
+        return self._facts("instructions", filters, user_id, status=status, as_of=as_of, team=team)
 
     def sessions(
         self, *, user_id: str | None = None, team: str | None = None
@@ -427,10 +425,10 @@ class Client(Operations, SynchronousCaller):
 
     def _exchange(self, request: ApiRequest[Any]) -> HttpResponse | NoResponse:
         try:
-            response = self._http.request(**self._connection.request_arguments(request))
+            response = self._http.request(**self._request_arguments(request))
         except httpx2.HTTPError as error:
-            return self._connection.no_response(error)
-        return self._connection.response(response)
+            return self._no_response(error)
+        return self._response(response)
 
     def close(self) -> None:
         """Close all connections."""
@@ -442,11 +440,8 @@ class Client(Operations, SynchronousCaller):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._connection.base_url!r})"
 
-
-class AsyncClient(Operations, AsynchronousCaller):
+class AsyncClient(_Connected, Operations, AsynchronousCaller):
     """Asynchronous client: like `Client`, but every method is a coroutine."""
 
     def __init__(
@@ -461,17 +456,11 @@ class AsyncClient(Operations, AsynchronousCaller):
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Take the same arguments as `Client`."""
-        self._connection = _Connection(base_url, key)
-        self.user_id = user_id
-        self._retry, self._sleep = retry or Retry(), sleep
+        super().__init__(base_url, key, user_id, retry)
+        self._sleep = sleep
         self._http = httpx2.AsyncClient(
             timeout=_timeout(timeout_s), transport=transport, trust_env=False
         )
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str], **options: Any) -> Self:
-        """Create a client like `Client.from_environment`."""
-        return cls(*_base_url_and_key(environment), **options)
 
     async def add(
         self,
@@ -648,7 +637,7 @@ class AsyncClient(Operations, AsynchronousCaller):
             for event in page.events:
                 yield event
 
-    async def facts(
+    def facts(
         self,
         *,
         user_id: str | None = None,
@@ -658,12 +647,9 @@ class AsyncClient(Operations, AsynchronousCaller):
         team: str | None = None,
     ) -> AsyncIterator[Fact]:
         """Iterate over the facts of a user, newest first."""
-        fields = {"status": status, "as_of": as_of, "team": team}
-        facts = self._facts("facts", filters, user_id, **fields)
-        async for fact in facts:
-            yield fact
+        return self._facts("facts", filters, user_id, status=status, as_of=as_of, team=team)
 
-    async def instructions(
+    def instructions(
         self,
         *,
         user_id: str | None = None,
@@ -673,10 +659,7 @@ class AsyncClient(Operations, AsynchronousCaller):
         team: str | None = None,
     ) -> AsyncIterator[Fact]:
         """Iterate over the standing instructions and preferences of a user, newest first."""
-        fields = {"status": status, "as_of": as_of, "team": team}
-        facts = self._facts("instructions", filters, user_id, **fields)
-        async for fact in facts:
-            yield fact
+        return self._facts("instructions", filters, user_id, status=status, as_of=as_of, team=team)
 
     async def sessions(
         self, *, user_id: str | None = None, team: str | None = None
@@ -765,10 +748,10 @@ class AsyncClient(Operations, AsynchronousCaller):
 
     async def _exchange(self, request: ApiRequest[Any]) -> HttpResponse | NoResponse:
         try:
-            response = await self._http.request(**self._connection.request_arguments(request))
+            response = await self._http.request(**self._request_arguments(request))
         except httpx2.HTTPError as error:
-            return self._connection.no_response(error)
-        return self._connection.response(response)
+            return self._no_response(error)
+        return self._response(response)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -779,6 +762,3 @@ class AsyncClient(Operations, AsynchronousCaller):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._connection.base_url!r})"

@@ -187,17 +187,12 @@ def parse_as(model: type[M]) -> Callable[[HttpResponse], M]:
     return parse
 
 
-def parse_json(response: HttpResponse) -> Any:
-    """Return the JSON body. Raises InvalidResponseError."""
-    try:
-        return json.loads(response.body)
-    except ValueError:
-        raise InvalidResponseError("The response is not JSON.") from None
-
-
 def parse_object(response: HttpResponse) -> dict[str, Any]:
     """Return the body as a JSON object. Raises InvalidResponseError."""
-    document = parse_json(response)
+    try:
+        document = json.loads(response.body)
+    except ValueError:
+        raise InvalidResponseError("The response is not JSON.") from None
     if not isinstance(document, dict):
         raise InvalidResponseError("The response is not a JSON object.")
     return document

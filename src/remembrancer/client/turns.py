@@ -92,42 +92,28 @@ def turns_of(content: Content, **fields: Any) -> list[BatchTurn]:
     of a message (`created_at` or `occurred_at`) is that of its turn. Raises TypeError for another
     content, and ValueError if it has no text, or one with a character that cannot be stored.
     """
-    if isinstance(content, Mapping):
-        content = [content]
-    if isinstance(content, str):
-        sides = [_Sides([content], [])]
-    elif isinstance(content, tuple):
-        sides = [_pair(content)]
-    elif isinstance(content, Sequence):
-        sides = list(_conversation(content))
-    else:
-        raise TypeError(_expected(content))
-    turns = [
-        {"query": "\n".join(one.query), "response": "\n".join(one.response), "at": one.occurred_at}
-        for one in sides
-    ]
-    turns = [one for one in turns if one["query"].strip() or one["response"].strip()]
-    if not turns:
-        raise ValueError("The content has no text of a user or an assistant, so nothing is stored.")
-    return [_turn(number, one.pop("at"), fields, **one) for number, one in enumerate(turns, 1)]
-
-
-def _turn(
-    number: int, occurred_at: Any, fields: Mapping[str, Any], *, query: str, response: str
-) -> BatchTurn:
-    at = {} if occurred_at is None else {"occurred_at": occurred_at}
-    return BatchTurn(
-        query=storable(query, f"The query of turn {number}"),
-        response=storable(response, f"The response of turn {number}"),
-        **{**at, **fields},
-    )
-
-
-def _pair(content: tuple[Any, ...]) -> _Sides:
     match content:
-        case (str(query), str(response)):
-            return _Sides([query], [response])
-    raise TypeError(_expected(content))
+        case str(text):
+            sides = [_Sides([text], [])]
+        case tuple((str(query), str(response))):
+            sides = [_Sides([query], [response])]
+        case Mapping():
+            sides = list(_conversation([content]))
+        case Sequence() if not isinstance(content, tuple):
+            sides = list(_conversation(content))
+        case _:
+            raise TypeError(_expected(content))
+    sides = [one for one in sides if "".join((*one.query, *one.response)).strip()]
+    if not sides:
+        raise ValueError("The content has no text of a user or an assistant, so nothing is stored.")
+    return [
+        BatchTurn(
+            query=storable("\n".join(one.query), f"The query of turn {number}"),
+            response=storable("\n".join(one.response), f"The response of turn {number}"),
+            **{**({} if one.occurred_at is None else {"occurred_at": one.occurred_at}), **fields},
+        )
+        for number, one in enumerate(sides, 1)
+    ]
 
 
 def _conversation(messages: Sequence[Any]) -> Iterator[_Sides]:

@@ -9,7 +9,7 @@ account's name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, TypeAlias, TypedDict, TypeVar
@@ -64,9 +64,7 @@ def turn_batches(
 
     Raises TypeError for a field that a turn does not have.
     """
-    names = sorted(TurnFields.__annotations__)
-    if unknown := sorted(fields.keys() - set(names)):
-        raise TypeError(f"add() takes no {', '.join(unknown)}. It takes {', '.join(names)}.")
+    _check_names("add", fields, TurnFields.__annotations__)
     present = _present(fields)
     if "metadata" in present:
         present["metadata"] = dict(present["metadata"])
@@ -89,18 +87,25 @@ def search_query(query: str, *, user_id: str | None, options: Mapping[str, Any])
 
     Raises TypeError for an option that a search does not have.
     """
+    hint = (
+        "For a search that counts as a step of the protocol, call search_memory(MemoryQuery(...))."
+    )
+    is_step = PROTOCOL_FIELDS.intersection(options)
     allowed = MemoryQuery.model_fields.keys() - PROTOCOL_FIELDS
-    if unknown := sorted(options.keys() - allowed):
-        message = f"search() takes no {', '.join(unknown)}. It takes {', '.join(sorted(allowed))}."
-        if PROTOCOL_FIELDS.intersection(unknown):
-            message += (
-                " For a search that counts as a step of the protocol, call "
-                "search_memory(MemoryQuery(...))."
-            )
-        raise TypeError(message)
+    _check_names("search", options, allowed, f" {hint}" if is_step else "")
     _check_teams(options.get("teams"))
     user = SOME_USER if user_id is None else user_id
     return valid(MemoryQuery, query_text=query, user_id=user, interact=False, **options)
+
+
+def _check_names(
+    call: str, options: Mapping[str, Any], allowed: Iterable[str], hint: str = ""
+) -> None:
+    """Raise TypeError for an option that a call does not take."""
+    names = sorted(allowed)
+    if unknown := sorted(options.keys() - set(names)):
+        unknown_names, known_names = ", ".join(unknown), ", ".join(names)
+        raise TypeError(f"{call}() takes no {unknown_names}. It takes {known_names}.{hint}")
 
 
 def without_user(
@@ -147,11 +152,7 @@ def fact_of(fact: FactAdd | str, user_id: str | None, fields: Mapping[str, Any])
         if user_id is not None or fields:
             raise TypeError("add_fact() takes user_id and other fields only beside a text.")
         return fact
-    allowed = FactAdd.model_fields.keys() - {"text"}
-    if unknown := sorted(fields.keys() - allowed):
-        raise TypeError(
-            f"add_fact() takes no {', '.join(unknown)}. It takes {', '.join(sorted(allowed))}."
-        )
+    _check_names("add_fact", fields, FactAdd.model_fields.keys() - {"text"})
     return valid(FactAdd, text=fact, user_id=user_id, **fields)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +38,9 @@ def show(browser: BrowserRequest) -> Response:
     chain = verify_all(browser) if params.get("verify") else None
     if browser.wants_fragment and chain:
         return browser.fragment("_audit_chain.html", chain=chain)
-    form = {name: params.get(name, "").strip() for name in _FIELDS}
-    query, errors = parse_filters(
-        AuditFilter, {**form, "before": number_in(params.get("before", ""))}
-    )
+    query, errors = filters_of(params, number_in(params.get("before", "")))
     result = search_audit(*browser.arguments, query)
+    form = {name: params.get(name, "").strip() for name in _FIELDS}
     filters = {name: value for name, value in form.items() if value}
     values: dict[str, Any] = {
         "result": result,
@@ -58,6 +56,12 @@ def show(browser: BrowserRequest) -> Response:
         if browser.wants_fragment
         else browser.page("audit.html", **values, chain=chain)
     )
+
+
+def filters_of(params: Mapping[str, str], before: object) -> tuple[AuditFilter, dict[str, str]]:
+    """Return the filters of the page, and error messages by field name."""
+    form = {name: params.get(name, "").strip() for name in _FIELDS}
+    return parse_filters(AuditFilter, {**form, "before": before})
 
 
 def verify_all(browser: BrowserRequest) -> ChainState:

@@ -16,7 +16,13 @@ from ..accounts.sign_in import BrowserSession, SignInRefused, SignInTooOften
 from ..context import Caller, Context
 from ..http import pages
 from ..http.dispatch import Dispatcher, ThreadPool
-from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized, UnsupportedMediaType
+from ..protocol.errors import (
+    Forbidden,
+    InvalidRequest,
+    Problem,
+    Unauthorized,
+    UnsupportedMediaType,
+)
 from ..sandbox.runner import Cancellation
 from . import layout
 from .markdown import markdown
@@ -166,8 +172,13 @@ class BrowserRequest:
         except InvalidRequest:  # a field of another meaning, which its own form rejects
             return layout.users(*self.arguments, {})
 
-    def page(self, template: str, *, status: int = 200, **values: object) -> Response:
-        """Render a page. `session` defaults to the session of this browser."""
+    def page(
+        self, template: str, *, status: int = 200, problem: Problem | None = None, **values: object
+    ) -> Response:
+        """Render a page. `session` defaults to the session of this browser.
+
+        `problem` gives the status, and the time to wait.
+        """
         if "session" not in values:
             values["session"] = self.find_session()
             if values["session"]:
@@ -178,6 +189,7 @@ class BrowserRequest:
         response = self._render(
             template,
             status,
+            problem,
             notice=notice,
             menu=layout.sections(self.page_paths, is_owner=is_owner),
             **values,
@@ -189,11 +201,13 @@ class BrowserRequest:
             self._set_cookie(response, "user", cookie, seconds=sessions.LIFETIME_MS // 1000)
         return response
 
-    def fragment(self, template: str, *, status: int = 200, **values: object) -> Response:
+    def fragment(
+        self, template: str, *, status: int = 200, problem: Problem | None = None, **values: object
+    ) -> Response:
         """Render a part of a page, for htmx to swap in."""
         if "session" not in values:
             values["session"] = self.find_session()
-        return self._render(template, status, **values)
+        return self._render(template, status, problem, **values)
 
     def redirect(self, path: str, *, token: str | None = None, notice: str = "") -> Response:
         """Redirect to a page, which then shows `notice`.
@@ -215,7 +229,9 @@ class BrowserRequest:
         seconds = _THEME_SECONDS if value else 0
         self._set_cookie(response, "theme", value, seconds=seconds, for_host=False)
 
-    def _render(self, template: str, status: int, **values: object) -> Response:
+    def _render(
+        self, template: str, status: int, problem: Problem | None, **values: object
+    ) -> Response:
         url = self.request.url
         back = layout.local_path(url.path + (f"?{url.query}" if url.query else ""), "/console")
         response = pages.page(
@@ -231,7 +247,9 @@ class BrowserRequest:
             ),
             **values,
         )
-        response.status_code = status
+        response.status_code = problem.status if problem else status
+        if problem and "retry_after" in problem.extra:
+            response.headers["Retry-After"] = str(problem.extra["retry_after"])
         response.headers["Content-Security-Policy"] = _CSP
         response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
         response.headers["Vary"] = "HX-Request"

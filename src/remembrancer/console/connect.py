@@ -59,7 +59,6 @@ class AgentCard:
     """A key and what was done with it in the last DAYS_SHOWN days."""
 
     key: keys.Key
-    state: str  # good, expired or revoked
     searches: int
     turns: int
     figures: Figures | None  # of the protocol; None: it did not take part
@@ -68,26 +67,22 @@ class AgentCard:
 def show(browser: BrowserRequest) -> Response:
     """Show the page."""
     context, caller = browser.context, browser.caller()
-    now_ms = context.clock()
     counts = {one.key_id: one.counts for one in usage_of(context, caller, own=True).by_key}
     report = compliance(context, caller, ComplianceQuery(days=COMPLIANCE_DAYS))
     figures = {one.hint: one.figures for one in report.agents if one.hint}
     cards = [
         AgentCard(
             key=key,
-            state=key.state(now_ms),
             searches=counts.get(key.id, {}).get("search", 0),
             turns=counts.get(key.id, {}).get("turn", 0),
             figures=figures.get(key.hint),
         )
         for key in keys.list_keys(context, caller.account_name)
+        if key.state(context.clock()) == "good"
     ]
     return browser.page(
         "connect.html",
-        cards=sorted(
-            (card for card in cards if card.state == "good"),
-            key=lambda card: -(card.key.last_used_ms or 0),
-        ),
+        cards=sorted(cards, key=lambda card: -(card.key.last_used_ms or 0)),
         days=DAYS_SHOWN,
         snippets=setup_snippets(browser.base_url, browser.users.chosen, None),
         components=component_health(browser),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 from starlette.responses import Response
 
@@ -36,8 +36,8 @@ def show(browser: BrowserRequest) -> Response:
     params, context, caller = browser.request.query_params, browser.context, browser.caller()
     if cube_id := layout.identifier(params, "cube_id"):
         return _one(browser, cube_id)
-    kind = _one_of(params.get("kind", ""), KINDS)
-    chosen_status = _one_of(params.get("status", ""), STATUSES)
+    kind = layout.one_of(params, "kind", KINDS)
+    chosen_status = layout.one_of(params, "status", STATUSES)
     own, below = params.get("own") == "yes", layout.number(params, "below")
     sections = []
     for status in [cast(CubeStatus, chosen_status)] if chosen_status else STATUSES:
@@ -65,12 +65,6 @@ def show(browser: BrowserRequest) -> Response:
         statuses=STATUSES,
         chosen=chosen,
     )
-
-
-def _one_of(value: str, choices: tuple[Any, ...]) -> str:
-    if value and value not in choices:
-        raise InvalidRequest(f"{value[:40]!r} must be one of {', '.join(choices)}.")
-    return value
 
 
 def _one(

@@ -20,24 +20,21 @@ from starlette.responses import Response, StreamingResponse
 from ..accounts import keys, sign_in
 from ..accounts.usage import usage_of
 from ..cubes import board
-from ..feedback import list_feedback, own_feedback
 from ..files.files import list_files
 from ..http.dispatch import ThreadPool
 from ..memory.facts.life import fact_timeline, list_facts
 from ..memory.history import activity, browse
 from ..memory.summaries.maps import map_history
-from ..permissions.audit import AuditFilter, search_audit
+from ..permissions.audit import search_audit
 from ..permissions.grants import list_grants
 from ..protocol import limits
 from ..protocol.cubes import CubeStatus
 from ..protocol.errors import InvalidRequest
-from ..protocol.feedback import FeedbackQuery
 from ..protocol.line import CubeKind
 from ..protocol.permissions import GrantsQuery
 from ..protocol.text import rfc3339
-from . import layout, users
+from . import audit, feedback, layout, users
 from .browser_session import BrowserRequest, Page
-from .layout import parse_filters
 from .memory import events_query, facts_query, search, search_fields
 
 PATH = "/console/export"
@@ -207,16 +204,7 @@ def _users(browser: BrowserRequest, _: Any) -> ItemsPage:
 
 
 def _feedback(browser: BrowserRequest, position: Any) -> ItemsPage:
-    params, caller = browser.request.query_params, browser.caller()
-    values = {
-        "type": params.get("type"),
-        "state": params.get("state") or "open",
-        "before": position,
-        "limit": limits.FEEDBACK_LISTED_MAX,
-    }
-    query, _ = parse_filters(FeedbackQuery, values)
-    read = list_feedback if caller.is_owner else own_feedback
-    page = read(browser.context, caller, query)
+    _, page = feedback.list_page(browser, position, limits.FEEDBACK_LISTED_MAX)
     return page.feedback, page.next
 
 
@@ -227,9 +215,7 @@ def _keys(browser: BrowserRequest, _: Any) -> ItemsPage:
 
 
 def _audit(browser: BrowserRequest, position: Any) -> ItemsPage:
-    params = browser.request.query_params
-    form = {name: params.get(name, "").strip() for name in ("kind", "agent", "path", "grant_id")}
-    query, _ = parse_filters(AuditFilter, {**form, "before": position})
+    query, _ = audit.filters_of(browser.request.query_params, position)
     page = search_audit(*browser.arguments, query)
     return page.entries, page.next
 

@@ -16,7 +16,8 @@ from ..feedback import (
     submit_feedback,
 )
 from ..http.admission import RateExceeded
-from ..protocol.feedback import Feedback, FeedbackQuery, FeedbackType
+from ..protocol.errors import Problem
+from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackType
 from . import layout
 from .browser_session import BrowserRequest, Page
 from .layout import number_in, parse_filters, parse_form
@@ -43,16 +44,14 @@ def submit(browser: BrowserRequest) -> Response:
     severity = number_in(form["severity"]) if form["severity"].strip() else None
     request = parse_form(Feedback, {**form, "severity": severity})
     if isinstance(request, dict):
-        return _page(browser, form, request, status=422)
+        return _page(browser, form, request)
     caller = browser.caller()
     try:
-        browser.dispatcher.take("feedback", ("account", caller.account_id))
+        browser.dispatcher.rate_limiters["feedback"].take(("account", caller.account_id))
     except RateExceeded as error:
         wait_s = error.allowance.wait_s
         message = f"Too many reports in the last minute. Try again in {wait_s} seconds."
-        response = _page(browser, form, {"type": message}, status=429)
-        response.headers["Retry-After"] = str(wait_s)
-        return response
+        return _page(browser, form, {"type": message}, problem=error)
     submit_feedback(browser.context, caller, request)
     return browser.redirect(PATH, notice="Report sent. The owner sees it on this page.")
 
@@ -72,22 +71,28 @@ def change_state(browser: BrowserRequest) -> Response:
     return browser.redirect(back, notice="The report is closed. Its sender sees your answer here.")
 
 
-def _page(
-    browser: BrowserRequest, form: dict[str, str], errors: dict[str, str], status: int = 200
-) -> Response:
+def list_page(
+    browser: BrowserRequest, before: str | None, limit: int
+) -> tuple[FeedbackQuery, FeedbackList]:
+    """Return the filters of the page, and a page of what they let pass."""
     params, caller = browser.request.query_params, browser.caller()
-    query, _ = parse_filters(
-        FeedbackQuery,
-        {
-            "type": params.get("type"),
-            "state": params.get("state") or "open",
-            "before": params.get("before"),
-            "limit": _LISTED,
-        },
-    )
+    state = params.get("state") or "open"
+    values = {"type": params.get("type"), "state": state, "before": before, "limit": limit}
+    query, _ = parse_filters(FeedbackQuery, values)
     list_reports = list_feedback if caller.is_owner else own_feedback
+    return query, list_reports(browser.context, caller, query)
+
+
+def _page(
+    browser: BrowserRequest,
+    form: dict[str, str],
+    errors: dict[str, str],
+    problem: Problem | None = None,
+) -> Response:
+    caller = browser.caller()
+    query, page = list_page(browser, browser.request.query_params.get("before"), _LISTED)
     values = {
-        "page": list_reports(browser.context, caller, query),
+        "page": page,
         "types": TYPES,
         "chosen": query.type,
         "states": STATES,
@@ -98,7 +103,8 @@ def _page(
         "form": form,
         "errors": errors,
     }
-    return browser.page("feedback.html", status=status, **values)
+    status = 422 if errors else 200
+    return browser.page("feedback.html", status=status, problem=problem, **values)
 
 
 PAGES = {

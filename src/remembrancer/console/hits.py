@@ -115,29 +115,6 @@ _PLAIN = {
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreScale:
-    """Common scale of the score bars of all hits, from the lowest to the highest contribution."""
-
-    below: float
-    above: float
-
-    @property
-    def unit(self) -> float:
-        """Length of a bar for a contribution of 1."""
-        return BAR_WIDTH / ((max(self.below, 0.0) + max(self.above, 0.0)) or 1.0)
-
-    @property
-    def zero(self) -> float:
-        """Position of zero."""
-        return round(max(self.below, 0.0) * self.unit, 1)
-
-    def bar(self, adds: float) -> tuple[float, float]:
-        """Return left edge and width of a bar."""
-        width = round(abs(adds) * self.unit, 1)
-        return (round(self.zero - width, 1) if adds < 0 else self.zero), width
-
-
-@dataclass(frozen=True, slots=True)
 class ReasonBar:
     """One contribution to the score of a hit. `left` and `width` are those of its bar."""
 
@@ -179,8 +156,15 @@ def hit_views(
 ) -> Iterator[HitView]:
     """Yield the hits of a search of a user or team, on one scale. `now_ms` is in ms since 1970."""
     reasons = [list(_reasons(hit)) for hit in explanation.hits]
-    contributions = [adds for rows in reasons for *_, adds in rows]
-    scale = ScoreScale(-min(contributions, default=0.0), max(contributions, default=0.0))
+    contributions = [0.0, *(adds for rows in reasons for *_, adds in rows)]
+    unit = BAR_WIDTH / ((max(contributions) - min(contributions)) or 1.0)
+    zero = round(-min(contributions) * unit, 1)
+
+    def bar(adds: float) -> tuple[float, float]:
+        """Return left edge and width of a bar."""
+        width = round(abs(adds) * unit, 1)
+        return (round(zero - width, 1) if adds < 0 else zero), width
+
     for hit, rows in zip(explanation.hits, reasons, strict=True):
         yield HitView(
             hit=hit,
@@ -189,11 +173,11 @@ def hit_views(
             query=text_pieces(hit, "query"),
             response=text_pieces(hit, "response"),
             reasons=[
-                ReasonBar(signal, label, rank, adds, *scale.bar(adds))
+                ReasonBar(signal, label, rank, adds, *bar(adds))
                 for signal, label, rank, adds in rows
             ],
             flags=[one.signal for one in hit.why if one.signal in FLAG_LABELS],
-            zero=scale.zero,
+            zero=zero,
             start=explanation.start_score,
             reason=plain_reason(hit, now_ms),
         )

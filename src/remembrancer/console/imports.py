@@ -242,16 +242,13 @@ def _message(error: Exception) -> str:
 
 PAGES = {
     PATH: Page(get=show),
-    f"{PATH}/preview": Page(
-        post=preview,
-        pool=ThreadPool.LARGE,
-        takes_file=True,
-        form_bytes_max=UPLOAD_BYTES_MAX + _OTHER_FIELDS_BYTES,
-    ),
-    f"{PATH}/store": Page(
-        post=store,
-        pool=ThreadPool.LARGE,
-        takes_file=True,
-        form_bytes_max=UPLOAD_BYTES_MAX + _OTHER_FIELDS_BYTES,
-    ),
+    **{
+        f"{PATH}/{name}": Page(
+            post=handle,
+            pool=ThreadPool.LARGE,
+            takes_file=True,
+            form_bytes_max=UPLOAD_BYTES_MAX + _OTHER_FIELDS_BYTES,
+        )
+        for name, handle in (("preview", preview), ("store", store))
+    },
 }

@@ -16,7 +16,7 @@ from ..accounts.sign_in import PasswordUnfit, SignInRefused, SignInTooOften
 from ..http.bodies import parse_query
 from ..protocol import limits
 from ..protocol.agent import PromptQuery, PromptWrite
-from ..protocol.errors import InvalidRequest, NotFound
+from ..protocol.errors import InvalidRequest, NotFound, Problem
 from . import browser_session, layout
 from .browser_session import BrowserRequest, Page
 from .connect import setup_snippets
@@ -46,7 +46,6 @@ class FormError:
     form: str
     message: str
     values: dict[str, str]
-    status: int = 422
 
 
 def show(browser: BrowserRequest) -> Response:
@@ -59,12 +58,10 @@ def make_key(browser: BrowserRequest) -> Response:
     caller, form = browser.caller(), browser.form
     lifetime = form.get("lasts", "")
     if lifetime not in LIFETIMES:
-        return _page(
-            browser, FormError(form="key", message="Choose when the key expires.", values=form)
-        )
+        return _rejected(browser, "key", "Choose when the key expires.")
     # A key outlives the session and can do what asks for the password here.
     if error_message := browser_session.password_error(browser):
-        return _page(browser, FormError(form="key", message=error_message, values=form))
+        return _rejected(browser, "key", error_message)
     try:
         new_key = keys.create(
             browser.context,
@@ -76,7 +73,7 @@ def make_key(browser: BrowserRequest) -> Response:
             expires_in_ms=duration(lifetime) if lifetime else None,
         )
     except InvalidRequest as error:
-        return _page(browser, FormError(form="key", message=error.detail, values=form))
+        return _rejected(browser, "key", error.detail)
     return _page(browser, new_key=new_key)
 
 
@@ -96,7 +93,7 @@ def relabel_key(browser: BrowserRequest) -> Response:
             *browser.arguments, _key_id(browser), browser.form.get("label", "")
         )
     except InvalidRequest as error:
-        return _page(browser, FormError(form="label", message=error.detail, values=browser.form))
+        return _rejected(browser, "label", error.detail)
     if not is_known:
         raise KeyUnknown
     return browser.redirect(PATH, notice="The label is changed.")
@@ -111,7 +108,7 @@ def write_prompt(browser: BrowserRequest) -> Response:
             PromptWrite, {"prompt": values["prompt"], "user_id": values.get("user_id") or None}
         )
     except InvalidRequest as error:
-        return _page(browser, FormError(form="prompt", message=error.detail, values=values))
+        return _rejected(browser, "prompt", error.detail, values)
     prompt = set_prompt(*browser.arguments, request)
     notice = (
         "The prompt is saved. Agents get it with their next request for the prompt."
@@ -126,31 +123,39 @@ def write_prompt(browser: BrowserRequest) -> Response:
 def change_password(browser: BrowserRequest) -> Response:
     """Change the password. Signs out every other browser; this one gets a new session."""
     session, form = browser.form_session(), browser.form
-    message, status, wait_s = "The two new passwords are different.", 422, None
+    if form.get("new") != form.get("again"):
+        return _rejected(browser, "password", "The two new passwords are different.", {})
     try:
-        if form.get("new") == form.get("again"):
-            old, new = form.get("old", ""), form.get("new", "")
-            sign_in.change_password(browser.context, session.account_name, old, new)
-            return browser.redirect(
-                PATH,
-                token=begin(browser, session.account_id),
-                notice="The password is changed. Every other browser is signed out.",
-            )
-    except SignInRefused:
-        message, status = "The current password is wrong.", 403
-    except SignInTooOften as error:
-        message, status, wait_s = error.detail, 429, int(error.extra["retry_after"])
-    except PasswordUnfit as error:
-        message = error.detail
-    rejected = FormError(form="password", message=message, values={}, status=status)
-    response = _page(browser, rejected)
-    if wait_s:
-        response.headers["Retry-After"] = str(wait_s)
-    return response
+        old, new = form.get("old", ""), form.get("new", "")
+        sign_in.change_password(browser.context, session.account_name, old, new)
+    except SignInRefused as error:
+        return _rejected(browser, "password", "The current password is wrong.", {}, error)
+    except (SignInTooOften, PasswordUnfit) as error:
+        return _rejected(browser, "password", error.detail, {}, error)
+    return browser.redirect(
+        PATH,
+        token=begin(browser, session.account_id),
+        notice="The password is changed. Every other browser is signed out.",
+    )
+
+
+def _rejected(
+    browser: BrowserRequest,
+    form: str,
+    message: str,
+    values: dict[str, str] | None = None,
+    problem: Problem | None = None,
+) -> Response:
+    """Answer with the page and an error in one of its forms, 422 unless a problem says more."""
+    entered = browser.form if values is None else values
+    return _page(browser, FormError(form=form, message=message, values=entered), problem=problem)
 
 
 def _page(
-    browser: BrowserRequest, form_error: FormError | None = None, new_key: NewKey | None = None
+    browser: BrowserRequest,
+    form_error: FormError | None = None,
+    new_key: NewKey | None = None,
+    problem: Problem | None = None,
 ) -> Response:
     session, caller, now_ms = browser.require_session(), browser.caller(), browser.context.clock()
     user_id = (
@@ -167,7 +172,8 @@ def _page(
     inactive = [(key, state) for key, state in all_keys if state != "good"]
     return browser.page(
         "profile.html",
-        status=form_error.status if form_error else 200,
+        status=422 if form_error else 200,
+        problem=problem,
         active=[key for key, state in all_keys if state == "good"],
         inactive=inactive[:INACTIVE_LISTED_MAX],
         inactive_unlisted=max(len(inactive) - INACTIVE_LISTED_MAX, 0),

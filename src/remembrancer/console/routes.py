@@ -6,6 +6,7 @@ Pages are not part of the API: no key opens a page, and no cookie opens the API.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -151,15 +152,11 @@ def _error_response(browser: BrowserRequest, error: Exception) -> Response:
     problem = problems.problem_for(error)
     if problem is None:
         raise error
-    status, texts = problem.status, {"title": problem.title, "detail": problem.detail}
+    texts: dict[str, Any] = {"title": problem.title, "detail": problem.detail}
     try:
         session = browser.find_session()
     except StoreUnavailable:
         session = None
     if browser.wants_fragment:
-        response = browser.fragment("_error.html", status=status, session=session, **texts)
-    else:
-        response = browser.page("error.html", status=status, session=session, users=None, **texts)
-    if "retry_after" in problem.extra:
-        response.headers["Retry-After"] = str(problem.extra["retry_after"])
-    return response
+        return browser.fragment("_error.html", problem=problem, session=session, **texts)
+    return browser.page("error.html", problem=problem, session=session, users=None, **texts)

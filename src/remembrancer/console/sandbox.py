@@ -102,14 +102,11 @@ def run(browser: BrowserRequest) -> Response:
         return _page(browser, form, status=422, errors=request)
     caller = browser.caller()
     try:
-        browser.dispatcher.take("sandbox", ("account", caller.account_id))
+        browser.dispatcher.rate_limiters["sandbox"].take(("account", caller.account_id))
         sandbox = browser.dispatcher.sandbox.for_client(browser.cancellation, caller.account_id)
         result = execute(browser.context, sandbox, caller, request, as_is=as_is)
     except Problem as error:  # shown next to the program, so that the user does not lose it
-        response = _page(browser, form, status=error.status, error_message=_message(error))
-        if "retry_after" in error.extra:
-            response.headers["Retry-After"] = str(error.extra["retry_after"])
-        return response
+        return _page(browser, form, problem=error)
     browser.dispatcher.usage_counter.count("run", account_id=caller.account_id)
     return _page(browser, form, result=result)
 
@@ -120,33 +117,29 @@ def _page(
     *,
     status: int = 200,
     errors: dict[str, str] | None = None,
-    error_message: str = "",
+    problem: Problem | None = None,
     result: Executed | None = None,
 ) -> Response:
     values: dict[str, Any] = {
+        "status": status,
+        "problem": problem,
         "errors": errors or {},
-        "error_message": error_message,
+        "error_message": _message(problem) if problem else "",
         "result": result,
-        "error_lines": [],
-        "changes": [],
-        "pictures": [],
+        "error_lines": _error_lines(result) if result else [],
+        "changes": _changes(result.diff or "") if result else [],
+        "pictures": _pictures(browser, result) if result else [],
         "is_fragment": browser.wants_fragment,
     }
-    if result is not None:
-        values |= {
-            "error_lines": _error_lines(result),
-            "changes": _changes(result.diff or ""),
-            "pictures": _pictures(browser, result),
-        }
     if browser.wants_fragment:
-        return browser.fragment("_outcome.html", status=status, **values)
-    constants = {
+        return browser.fragment("_outcome.html", **values)
+    constants: dict[str, Any] = {
         "modes": MODES,
         "examples": EXAMPLES,
         "code_max": limits.CODE_CHARACTERS_MAX,
         "seconds": browser.context.settings.sandbox_seconds,
     }
-    return browser.page("sandbox.html", status=status, form=form, **constants, **values)
+    return browser.page("sandbox.html", form=form, **constants, **values)
 
 
 def _message(error: Problem) -> str:

@@ -47,41 +47,35 @@ def sign_in(browser: BrowserRequest) -> Response:
     except (SignInRefused, PasswordUnfit):
         return browser.page("sign_in.html", status=403, error=str(SignInRefused()), next=back)
     except SignInTooOften as error:
-        response = browser.page("sign_in.html", status=429, error=error.detail, next=back)
-        response.headers["Retry-After"] = str(error.extra["retry_after"])
-        return response
+        return browser.page("sign_in.html", problem=error, error=error.detail, next=back)
     return _begin(browser, account_id, back)
 
 
 def show_password(browser: BrowserRequest) -> Response:
     """Show the form that sets a password."""
-    token = browser.request.query_params.get("token", "")
+    return _password_page(browser, browser.request.query_params.get("token", ""))
+
+
+def _password_page(browser: BrowserRequest, token: str, error: str | None = None) -> Response:
     return browser.page(
         "password.html",
+        status=422 if error else 200,
         name=invitation_account(browser.context, token),
         token=token,
         password_characters_min=limits.PASSWORD_CHARACTERS_MIN,
-        error=None,
+        error=error,
     )
 
 
 def set_password(browser: BrowserRequest) -> Response:
     """Set the password, and sign in."""
     token, password = browser.form.get("token", ""), browser.form.get("password", "")
-    name = invitation_account(browser.context, token)
-    values = {
-        "name": name,
-        "token": token,
-        "password_characters_min": limits.PASSWORD_CHARACTERS_MIN,
-    }
     if password != browser.form.get("again", ""):
-        return browser.page(
-            "password.html", status=422, error="The two passwords are different.", **values
-        )
+        return _password_page(browser, token, "The two passwords are different.")
     try:
         account_id = accept(browser.context, token, password)
     except PasswordUnfit as error:
-        return browser.page("password.html", status=422, error=error.detail, **values)
+        return _password_page(browser, token, error.detail)
     return _begin(browser, account_id, HOME)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -44,7 +44,6 @@ from ..sandbox.sandbox import Sandbox
 from . import bodies, problems
 from .admission import (
     AccountGroups,
-    Allowance,
     InFlight,
     RateExceeded,
     RateLimiter,
@@ -251,29 +250,19 @@ class ExactRoute(Route):
 
 
 def _thread_pools(context: Context) -> dict[ThreadPool, FairThreads]:
+    # Threads in all, of one account while others use the pool, and of one while none does.
+    sizes = {
+        ThreadPool.SEARCH: (context.settings.search_threads, SEARCH_THREADS_OF_ACCOUNT, None),
+        ThreadPool.WRITE: (WRITE_THREADS, _write_threads_of_account(context), None),
+        ThreadPool.LARGE: (LARGE_BODIES_MAX, 1, 1),
+        ThreadPool.LOOK: (TALK_THREADS, LOOKS_OF_ACCOUNT, LOOKS_OF_ACCOUNT),
+        ThreadPool.FILES: (FILE_THREADS, FILE_THREADS_OF_ACCOUNT, None),
+        ThreadPool.TALK: (TALK_THREADS, TALK_THREADS // 2, None),
+        ThreadPool.RUN: (RUN_THREADS, None, None),
+    }
     return {
-        ThreadPool.SEARCH: FairThreads(
-            context.settings.search_threads,
-            "search",
-            threads_of_group=SEARCH_THREADS_OF_ACCOUNT,
-        ),
-        ThreadPool.WRITE: FairThreads(
-            WRITE_THREADS, "write", threads_of_group=_write_threads_of_account(context)
-        ),
-        ThreadPool.LARGE: FairThreads(
-            LARGE_BODIES_MAX, "large", threads_of_group=1, threads_alone=1
-        ),
-        ThreadPool.LOOK: FairThreads(
-            TALK_THREADS,
-            "look",
-            threads_of_group=LOOKS_OF_ACCOUNT,
-            threads_alone=LOOKS_OF_ACCOUNT,
-        ),
-        ThreadPool.FILES: FairThreads(
-            FILE_THREADS, "files", threads_of_group=FILE_THREADS_OF_ACCOUNT
-        ),
-        ThreadPool.TALK: FairThreads(TALK_THREADS, "talk", threads_of_group=TALK_THREADS // 2),
-        ThreadPool.RUN: FairThreads(RUN_THREADS, "run"),
+        pool: FairThreads(most, pool.value, threads_of_group=of_group, threads_alone=alone)
+        for pool, (most, of_group, alone) in sizes.items()
     }
 
 
@@ -317,17 +306,15 @@ class Dispatcher:
         context.models.watch(self._count_model)
         self.sandbox = sandbox or Sandbox(context.settings)
         settings = context.settings
-        per_minute = {
+        per_minute: dict[RateLimit, int] = {
             "memory": settings.rate_memory_per_minute,
             "feedback": settings.rate_feedback_per_minute,
             "chat": settings.rate_chat_per_minute,
             "sandbox": settings.rate_sandbox_per_minute,
             "sysperm": settings.rate_sysperm_per_minute,
         }
-        self._rate_limiters = {
-            kind: RateLimiter(kind, most, store=context.store)
-            for kind, most in per_minute.items()
-            if most
+        self.rate_limiters = {
+            kind: RateLimiter(kind, most, store=context.store) for kind, most in per_minute.items()
         }
         self._pools = _thread_pools(context)
 
@@ -523,19 +510,8 @@ class Dispatcher:
         if not operation.needs_key:
             return
         call.caller = self.caller(call.request.headers)
-        limiter = self._rate_limiters.get(operation.rate_limit)
-        if limiter and (allowance := limiter.take(call.caller.key_id)):
+        if allowance := self.rate_limiters[operation.rate_limit].take(call.caller.key_id):
             call.headers |= allowance.headers()
-
-    def take(self, rate_limit: RateLimit, caller: Hashable) -> None:
-        """Count a call without a key, such as a browser's, against a limit. Raises RateExceeded."""
-        if limiter := self._rate_limiters.get(rate_limit):
-            limiter.take(caller)
-
-    def take_more(self, rate_limit: RateLimit, caller: Hashable, further: int) -> Allowance | None:
-        """Count a request as `further` requests more. Raises RateExceeded."""
-        limiter = self._rate_limiters.get(rate_limit)
-        return limiter.take_more(caller, further) if limiter else None
 
     def _count_model(self, attempt: ModelAttempt) -> None:
         self.metrics.count_model(attempt)

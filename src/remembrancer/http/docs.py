@@ -105,18 +105,6 @@ class DocsPage:
         return address_of(self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class NavigationGroup:
-    """Pages of the navigation under one title, as (title, name)."""
-
-    title: str
-    pages: list[tuple[str, str]]
-
-    def names(self) -> list[str]:
-        """Return the names of its pages, in order."""
-        return [name for _, name in self.pages]
-
-
 class Section(NamedTuple):
     """A part of a page under one heading, as search finds it."""
 
@@ -148,19 +136,16 @@ def folder() -> Path:
 
 
 @cache
-def navigation() -> tuple[NavigationGroup, ...]:
-    """Return the groups of pages in the order of `site.toml`. A title is that of the page."""
+def navigation() -> dict[str, dict[str, str]]:
+    """Return the titles of the pages by name, in groups, in the order of `site.toml`."""
     table = tomllib.loads((folder() / "site.toml").read_text("utf-8"))
-    return tuple(
-        NavigationGroup(title, [(_first_heading(name), name) for name in names])
-        for title, names in table.items()
-    )
+    return {group: {name: _first_heading(name) for name in names} for group, names in table.items()}
 
 
 @cache
 def page_names() -> tuple[str, ...]:
     """Return the names of all pages, in order."""
-    return (HOME, *(name for group in navigation() for name in group.names()))
+    return (HOME, *(name for pages in navigation().values() for name in pages))
 
 
 @cache

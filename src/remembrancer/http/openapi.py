@@ -26,43 +26,35 @@ types are strict; `null` for an optional field means that it is absent. Errors a
 shape. Every path that supports GET
 supports HEAD too."""
 
-_IDEMPOTENCY_KEY = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "required": False,
-    "description": "A unique text for this request. A request with the same key and body within "
-    f"{limits.IDEMPOTENCY_HOURS} hours returns the first response again, with the header "
-    "`Idempotent-Replayed: true`, and writes nothing.",
-    "schema": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": limits.IDEMPOTENCY_KEY_CHARACTERS_MAX,
-        "pattern": r"^[!-~]+$",
-    },
-    "example": "5d2f0a6c-turn-17",
-}
 
-_RANGE_HEADERS = [
-    {
+def _header(name: str, example: str, description: str, **schema: Any) -> dict[str, Any]:
+    return {
         "name": name,
         "in": "header",
         "required": False,
         "description": description,
-        "schema": {"type": "string"},
+        "schema": {"type": "string", **schema},
         "example": example,
     }
-    for name, description, example in (
-        (
-            "Range",
-            "A single byte range. Any other value returns the whole file.",
-            "bytes=0-4",
-        ),
-        (
-            "If-None-Match",
-            "The `ETag` of your copy. The response is 304 if the file has not changed.",
-            '"0"',
-        ),
-    )
+
+
+_IDEMPOTENCY_KEY = _header(
+    "Idempotency-Key",
+    "5d2f0a6c-turn-17",
+    "A unique text for this request. A request with the same key and body within "
+    f"{limits.IDEMPOTENCY_HOURS} hours returns the first response again, with the header "
+    "`Idempotent-Replayed: true`, and writes nothing.",
+    minLength=1,
+    maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS_MAX,
+    pattern=r"^[!-~]+$",
+)
+_RANGE_HEADERS = [
+    _header("Range", "bytes=0-4", "A single byte range. Any other value returns the whole file."),
+    _header(
+        "If-None-Match",
+        '"0"',
+        "The `ETag` of your copy. The response is 304 if the file has not changed.",
+    ),
 ]
 _RANGE_RESPONSES: dict[str, Any] = {
     "206": {

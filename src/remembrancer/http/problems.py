@@ -108,13 +108,9 @@ def respond(error: Exception, scope: Scope, headers: Mapping[str, str] | None = 
         problem = Internal()
     elif not isinstance(error, Problem | HTTPException):
         log.error("request %s: %s: %s", request_id, type(error).__name__, error)
-    required_headers = {
-        Unauthorized: {"WWW-Authenticate": "Bearer"},
-        MethodNotAllowed: dict(getattr(error, "headers", None) or {}),
-    }
-    own = next(
-        (values for kind, values in required_headers.items() if isinstance(problem, kind)), {}
-    )
+    own = {"WWW-Authenticate": "Bearer"} if isinstance(problem, Unauthorized) else {}
+    if isinstance(problem, MethodNotAllowed):
+        own = dict(getattr(error, "headers", None) or {})
     if "retry_after" in problem.extra or isinstance(problem, TooManyRequests):
         own["Retry-After"] = str(problem.extra.get("retry_after", RETRY_AFTER_S))
     body = json.dumps(body_of(problem, scope), ensure_ascii=False).encode("utf-8", "replace")

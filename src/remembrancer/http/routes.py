@@ -82,7 +82,7 @@ def _import_records(call: Call[RecordImport]) -> RecordsImported:
 
 def _count_further(call: Call[Any], further: int) -> None:
     """Count this many requests more. Raises RateExceeded."""
-    if allowance := call.dispatcher.take_more("memory", call.caller.key_id, further):
+    if allowance := call.dispatcher.rate_limiters["memory"].take_more(call.caller.key_id, further):
         call.headers |= allowance.headers()
 
 

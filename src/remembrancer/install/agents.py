@@ -34,10 +34,6 @@ from .json_text import EditableJson
 from .toml_text import toml_change
 from .yaml_text import yaml_change
 
-_TOOLS = {
-    "claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash|Task|Agent|mcp__.*",
-    "codex": "Bash|apply_patch|Write|Edit|mcp__.*",
-}
 # Timeouts of hooks. The hook program itself waits a second for the service.
 _SECONDS = {
     "SessionStart": 30,
@@ -49,17 +45,6 @@ _SECONDS = {
     "Stop": 60,
     "PreCompact": 30,
     "SessionEnd": 20,
-}
-_EVENTS = {
-    "claude-code": tuple(_SECONDS),
-    "codex": (
-        "SessionStart",
-        "UserPromptSubmit",
-        "PreToolUse",
-        "PostToolUse",
-        "Stop",
-        "PreCompact",
-    ),
 }
 _CURSOR = (
     "sessionStart",
@@ -74,12 +59,25 @@ _CURSOR = (
 )
 _CLIENT_VARIABLES = ["REMEMBRANCER_KEY", "REMEMBRANCER_KEY_FILE", "XDG_CONFIG_HOME"]
 _CURSOR_TOOLS = "Shell|Write|Edit|Delete|Read|MCP:.*"
-# Agents with hooks and tools in one file: folder, events with those of `_SECONDS`, tools, and the
-# units of a timeout in a second.
-_ONE_FILE: dict[str, tuple[str, dict[str, str], str, int]] = {
+# Agents with groups of hooks: events with those of `_SECONDS`, tools, and the units of a timeout in
+# a second.
+_GROUPS: dict[str, tuple[dict[str, str], str, int]] = {
+    "claude-code": (
+        {event: event for event in _SECONDS},
+        "Write|Edit|MultiEdit|NotebookEdit|Read|Bash|Task|Agent|mcp__.*",
+        1,
+    ),
+    "codex": (
+        {
+            event: event
+            for event in _SECONDS
+            if event not in ("SubagentStart", "PostToolUseFailure", "SessionEnd")
+        },
+        "Bash|apply_patch|Write|Edit|mcp__.*",
+        1,
+    ),
     # Source: github.com/google-gemini/gemini-cli, docs/tools/mcp-server.md and docs/hooks.
     "gemini-cli": (
-        ".gemini",
         {
             "SessionStart": "SessionStart",
             "BeforeAgent": "UserPromptSubmit",
@@ -94,12 +92,12 @@ _ONE_FILE: dict[str, tuple[str, dict[str, str], str, int]] = {
     ),
     # Source: github.com/QwenLM/qwen-code, docs/users/features/hooks.md and mcp.md.
     "qwen-code": (
-        ".qwen",
         {event: event for event in _SECONDS},
         "write_file|edit|notebook_edit|read_file|run_shell_command|monitor|agent|mcp__.*",
         1,
     ),
 }
+_ONE_FILE = {"gemini-cli": ".gemini", "qwen-code": ".qwen"}  # folder of hooks and tools
 
 
 def plan_changes(agent: str, options: InstallOptions) -> list[Change]:
@@ -173,35 +171,32 @@ def _cursor(options: InstallOptions) -> list[Change]:
 
 def _one_file(agent: str, options: InstallOptions) -> list[Change]:
     """Return the change for an agent of `_ONE_FILE`; the file may have comments."""
-    name, events, tools, units = _ONE_FILE[agent]
-    path = options.home / name / "settings.json"
-    hook = {"type": "command", "name": NAME, "command": hook_command(agent, options)}
+    path = options.home / _ONE_FILE[agent] / "settings.json"
 
     def edit(document: EditableJson) -> None:
-        put_member(
-            document, path, ("mcpServers", NAME), _server_of(agent, options, beside_hooks=True)
-        )
-        require_object(document, path, "hooks")
-        for event, same in events.items():
-            group: dict[str, Any] = {"matcher": tools} if "Tool" in event else {}
-            group["hooks"] = [{**hook, "timeout": _SECONDS[same] * units}]
-            _put(document, event, None if options.remove else group, path)
+        server = _server_of(agent, options, beside_hooks=True)
+        put_member(document, path, ("mcpServers", NAME), server)
+        _put_groups(document, path, agent, options, name=NAME)
 
     return [json_change(path, edit, allows_comments=True)]
 
 
 def _hooks(path: Path, agent: str, options: InstallOptions) -> Change:
-    """Return the change of a hooks file of Claude Code or Codex: event → groups → handlers."""
-    command = hook_command(agent, options)
+    """Return the change of a hooks file of Claude Code or Codex."""
+    return json_change(path, lambda document: _put_groups(document, path, agent, options))
 
-    def edit(document: EditableJson) -> None:
-        require_object(document, path, "hooks")
-        for event in _EVENTS[agent]:
-            group: dict[str, Any] = {"matcher": _TOOLS[agent]} if "ToolUse" in event else {}
-            group["hooks"] = [{"type": "command", "command": command, "timeout": _SECONDS[event]}]
-            _put(document, event, None if options.remove else group, path)
 
-    return json_change(path, edit)
+def _put_groups(
+    document: EditableJson, path: Path, agent: str, options: InstallOptions, **more: str
+) -> None:
+    """Set or remove our hooks: event → groups → handlers."""
+    require_object(document, path, "hooks")
+    events, tools, units = _GROUPS[agent]
+    hook = {"type": "command", **more, "command": hook_command(agent, options)}
+    for event, same in events.items():
+        group: dict[str, Any] = {"matcher": tools} if "Tool" in event else {}
+        group["hooks"] = [{**hook, "timeout": _SECONDS[same] * units}]
+        _put(document, event, None if options.remove else group, path)
 
 
 def _cursor_hooks(path: Path, options: InstallOptions) -> Change:

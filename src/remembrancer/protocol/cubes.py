@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from . import limits
 from .line import CubeKind, says_none
@@ -57,22 +57,16 @@ MergedInto = Annotated[
 
 
 class CubeCreate(Body):
-    """Body of `POST /api/v7/experience/create`."""
+    r"""Body of `POST /api/v7/experience/create`.
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "topic": "kettles",
-                    "essence": "Descaling a kettle takes vinegar and ten minutes, not scrubbing.",
-                    "rules_markdown": "- MUST boil one part vinegar with two parts water.\n"
-                    "- SHALL rinse twice before use.",
-                    "evidence": "tried at home",
-                    "cube_type": "lifehack",
-                }
-            ],
-        }
-    )
+    Example: {
+      "topic": "kettles",
+      "essence": "Descaling a kettle takes vinegar and ten minutes, not scrubbing.",
+      "rules_markdown": "- MUST boil one part vinegar with two parts water.\n- SHALL rinse twice before use.",
+      "evidence": "tried at home",
+      "cube_type": "lifehack"
+    }
+    """  # noqa: E501 - one string of JSON
 
     topic: Topic
     """Topic, in a few words."""
@@ -137,20 +131,15 @@ class CubeMade(Message):
 
 
 class CubeVote(Body):
-    """Body of `POST /api/v7/experience/vote`."""
+    """Body of `POST /api/v7/experience/vote`.
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "cube_id": "c_7k2m9x0v4t8qz",
-                    "user_id": "ada",
-                    "vote": 1,
-                    "reason": "Saved a second try.",
-                }
-            ],
-        }
-    )
+    Example: {
+      "cube_id": "c_7k2m9x0v4t8qz",
+      "user_id": "ada",
+      "vote": 1,
+      "reason": "Saved a second try."
+    }
+    """
 
     cube_id: Id
     """Cube id, as a search returned it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 from .line import (
@@ -146,7 +146,7 @@ def parse(
     (None: all), `name` the name of the service in seals.
     """
     lines = _BREAKS.sub("\n", text).split("\n")
-    return _Collector(_Reply(lines, step, name), step, cubes_shown, name).parts()
+    return _Reply(lines, step, cubes_shown, name).parts()
 
 
 def write(parts: Lines, *, name: str = "REM") -> str:
@@ -158,20 +158,7 @@ def write(parts: Lines, *, name: str = "REM") -> str:
     service_lines = "\n".join(_written(parts, name)) or _end_of(parts.answer, name)
     text = "\n\n".join(part for part in (parts.answer, service_lines) if part)
     same = parse(text, step=None, name=name)
-    for part in (
-        "answer",
-        "critical",
-        "critical_replaces",
-        "cube",
-        "cube_nothing",
-        "rates",
-        "l1",
-        "l2",
-        "task_done",
-        "publish",
-        "memory_used",
-        "seal_step",
-    ):
+    for part in (one.name for one in fields(Lines) if one.name not in ("sections", "faults")):
         if getattr(same, part) != getattr(parts, part):
             raise Unwritable(f"`{part}` cannot be written so that it parses to the same value")
     return text
@@ -233,10 +220,13 @@ def _code(lines: list[str]) -> tuple[bytearray, int | None]:
 
 
 class _Reply:
-    """The lines of a reply: which are code or look like service lines, and where the tail is."""
+    """The lines of a reply: which are code, which act, and what they say."""
 
-    def __init__(self, lines: list[str], step: int | None, name: str) -> None:
-        self.lines, self._seal = lines, (name, step)
+    def __init__(
+        self, lines: list[str], step: int | None, cubes_shown: Collection[str] | None, name: str
+    ) -> None:
+        self.lines, self.step, self.name = lines, step, name
+        self.cubes_shown = None if cubes_shown is None else frozenset(cubes_shown)
         self.faults: list[LineFault] = []
         self.start = 0  # first line of the part for the user
         self.code, unclosed = _code(lines)
@@ -252,6 +242,13 @@ class _Reply:
         self._unwrap_tail()
         self.goes_on = self._continuations()
         self.tail = self._tail_start()
+        self.texts: dict[str, list[str]] = {"L1": [], "L2": [], "CRITICAL": [], "CUBE_NOTHING": []}
+        self.replaces: str | None = None
+        self.cube: CubeText | None = None
+        self.rates: dict[str, Rate] = {}
+        self.keywords: set[str] = set()  # keywords of lines without a value
+        self.seal: Seal | None = None
+        self.seal_line = 0
 
     def note(self, code: str, line: int | None = None, about: str = "") -> None:
         """Record a fault; `line` is an index."""
@@ -273,7 +270,7 @@ class _Reply:
         if line is None:
             return False
         if line.seal:
-            return line.seal == self._seal
+            return line.seal == (self.name, self.step)
         if line.word == "CUBE":
             return isinstance(read_cube(line.value), CubeText)
         if line.word == "RATE":
@@ -374,34 +371,14 @@ class _Reply:
             i -= 1
         return i
 
-
-class _Collector:
-    """Collects the service lines of a reply, in order."""
-
-    def __init__(
-        self, reply: _Reply, step: int | None, cubes_shown: Collection[str] | None, name: str
-    ) -> None:
-        self.reply, self.step, self.name = reply, step, name
-        self.cubes_shown = None if cubes_shown is None else frozenset(cubes_shown)
-        self.texts: dict[str, list[str]] = {"L1": [], "L2": [], "CRITICAL": [], "CUBE_NOTHING": []}
-        self.replaces: str | None = None
-        self.cube: CubeText | None = None
-        self.rates: dict[str, Rate] = {}
-        self.keywords: set[str] = set()  # keywords of lines without a value
-        self.seal: Seal | None = None
-        self.seal_line = 0
-
     def parts(self) -> Lines:
         """Return everything that the reply contains."""
-        reply = self.reply
-        for i in range(reply.start, len(reply.lines)):
-            if reply.goes_on[i] and i >= reply.tail:
-                reply.removed[i] = 1
-            elif line := reply.read[i]:
+        for i in range(self.start, len(self.lines)):
+            if self.goes_on[i] and i >= self.tail:
+                self.removed[i] = 1
+            elif line := self.read[i]:
                 self._consider(i, line)
-        answer = (
-            "" if reply.sections and "FINAL" not in list(reply.sections)[-1:] else reply.answer()
-        )
+        answer = "" if self.sections and "FINAL" not in list(self.sections)[-1:] else self.answer()
         self._judge(answer)
         nothing = [*self.texts["CUBE_NOTHING"], None][0]
         return Lines(
@@ -417,18 +394,17 @@ class _Collector:
             publish="PUBLISH" in self.keywords and self.cube is not None,
             memory_used=MEMORY not in self.keywords,
             seal_step=self.seal.step if self.seal and self.seal.name == self.name else None,
-            sections=reply.sections,
-            faults=tuple(reply.faults),
+            sections=self.sections,
+            faults=tuple(self.faults),
         )
 
     def _consider(self, i: int, line: ServiceLine) -> None:
-        note = self.reply.note
-        if i < self.reply.tail:
-            if not self.reply.is_strict(i):
-                note("ignored", i, line.word)
+        if i < self.tail:
+            if not self.is_strict(i):
+                self.note("ignored", i, line.word)
                 return
-            note("misplaced", i, line.word)
-        self.reply.removed[i] = 1
+            self.note("misplaced", i, line.word)
+        self.removed[i] = 1
         if line.seal:
             self.seal, self.seal_line = line.seal, i
         elif line.word in self.texts:
@@ -441,59 +417,52 @@ class _Collector:
             self.keywords.add(line.word)
 
     def _take_text(self, i: int, word: str) -> None:
-        text, before = self.reply.whole(i), self.texts[word]
+        text, before = self.whole(i), self.texts[word]
         if word == "CRITICAL" and (named := _REPLACES.search(text)):
             text, self.replaces = text[: named.start()], self.replaces or named["fact"]
         if word == "CUBE_NOTHING":
             if not text:
-                self.reply.note("cube_nothing_reason", i)
+                self.note("cube_nothing_reason", i)
                 return
         elif says_none(text):
             return
         if before:
-            self.reply.note("repeated", i, word)
+            self.note("repeated", i, word)
         before.append(text)
 
     def _take_cube(self, i: int, value: str) -> None:
         cube = read_cube(value)
         if isinstance(cube, str):
-            self.reply.note(cube, i)
+            self.note(cube, i)
         elif self.cube:
-            self.reply.note("cube_many", i)
+            self.note("cube_many", i)
         else:
             self.cube = cube
 
     def _take_rate(self, i: int, value: str) -> None:
         rate = read_rate(value)
         if isinstance(rate, str):
-            self.reply.note(rate, i, value.split(None, 1)[0][:64] if rate == "rate_reason" else "")
+            self.note(rate, i, value.split(None, 1)[0][:64] if rate == "rate_reason" else "")
         elif self.cubes_shown is not None and rate.cube_id not in self.cubes_shown:
-            self.reply.note("rate_unknown", i, rate.cube_id)
+            self.note("rate_unknown", i, rate.cube_id)
         elif self.rates.setdefault(rate.cube_id, rate).vote != rate.vote:
-            self.reply.note("rate_conflict", i, rate.cube_id)
+            self.note("rate_conflict", i, rate.cube_id)
 
     def _judge(self, answer: str) -> None:
         """Record the faults of the reply as a whole."""
-        note = self.reply.note
         if self.cube and self.texts["CUBE_NOTHING"]:
-            note("cube_and_nothing")
+            self.note("cube_and_nothing")
         if "PUBLISH" in self.keywords and not self.cube:
-            note("publish_without_cube")
+            self.note("publish_without_cube")
         if self.seal is None:
-            note("seal_missing")
+            self.note("seal_missing")
         else:
-            if any(
-                not self.reply.removed[i] and not _is_blank(line)
-                for i, line in _after(self.reply.lines, self.seal_line)
-            ):
-                note("seal_not_last", self.seal_line)
+            after = range(self.seal_line + 1, len(self.lines))
+            if any(not self.removed[i] and not _is_blank(self.lines[i]) for i in after):
+                self.note("seal_not_last", self.seal_line)
             if self.seal.name != self.name:
-                note("seal_name", self.seal_line)
+                self.note("seal_name", self.seal_line)
             elif self.step is not None and self.seal.step != self.step:
-                note("seal_step", self.seal_line)
+                self.note("seal_step", self.seal_line)
         if not answer:
-            note("answer_empty")
-
-
-def _after(lines: list[str], i: int) -> Iterator[tuple[int, str]]:
-    return ((n, lines[n]) for n in range(i + 1, len(lines)))
+            self.note("answer_empty")

@@ -19,32 +19,22 @@ def outcome_of(run: SandboxRun) -> tuple[Status, ExecutionError | None]:
 
     The program's own error report counts only if its exit status says that it failed.
     """
+    if run.stopped == "timeout":
+        return "timeout", _ended("Timeout", _STOP_MESSAGES[run.stopped])
     if run.stopped:
-        status: Status = "timeout" if run.stopped == "timeout" else "killed"
-        kind = "Timeout" if run.stopped == "timeout" else "Killed"
-        return status, ExecutionError(
-            type=kind,
-            message=_STOP_MESSAGES.get(run.stopped, "The program was stopped."),
-            line=None,
-            traceback="",
-        )
+        message = _STOP_MESSAGES.get(run.stopped, "The program was stopped.")
+        return "killed", _ended("Killed", message)
     if run.signal:
-        return "killed", ExecutionError(
-            type="Killed",
-            message=f"The program was killed by {run.signal}.",
-            line=None,
-            traceback="",
-        )
+        return "killed", _ended("Killed", f"The program was killed by {run.signal}.")
     if run.exit_code == 0:
         return "ok", None
     if run.error and run.error["type"]:
         return "failed", ExecutionError.model_validate(run.error)
-    return "failed", ExecutionError(
-        type="SystemExit",
-        message=f"The program exited with status {run.exit_code}.",
-        line=None,
-        traceback="",
-    )
+    return "failed", _ended("SystemExit", f"The program exited with status {run.exit_code}.")
+
+
+def _ended(kind: str, message: str) -> ExecutionError:
+    return ExecutionError(type=kind, message=message, line=None, traceback="")
 
 
 def failure_of(error: ExecutionError) -> Failure:

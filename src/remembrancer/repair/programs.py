@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..protocol import limits
 from ..protocol.execution import (
@@ -17,8 +18,9 @@ from ..protocol.execution import (
     RunUsage,
 )
 from ..sandbox.port import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
-from .models.fix import faster, fix, tidier, why_incomparable
+from .models.fix import fix, improve, why_incomparable
 from .models.job import ModelPanel, RepairJob
+from .models.prompts import Purpose
 from .outcomes import failure_of, ms, outcome_of
 from .rules.repair import diff, repair
 from .rules.source import Proposal, Trial
@@ -52,23 +54,12 @@ def run_program(
             state.repair_and_improve()
     finally:
         state.close()
-    fields: dict[str, object] = {
-        **state.extra_fields,
-        "attempts": state.attempts,
-        "duration_ms": ms((time.monotonic() - start) * 1_000),
-        "note": " ".join(state.notes) or None,
-    }
-    if state.code != request.code:
-        fields |= {"code": state.code, "diff": diff(request.code, state.code)}
-    return _executed(state.run, request, sandbox).model_copy(update=fields), state.run.files
+    return state.executed(ms((time.monotonic() - start) * 1_000)), state.run.files
 
 
 @dataclass(slots=True, kw_only=True)
 class _ProgramState:
-    """The current version of a program, its run, and the attempts that led to it.
-
-    `extra_fields` are fields of the response that only some programs have.
-    """
+    """The current version of a program, its run, and the attempts that led to it."""
 
     sandbox: ProgramSandbox
     request: Execution
@@ -77,7 +68,8 @@ class _ProgramState:
     run: SandboxRun
     attempts: list[Attempt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    extra_fields: dict[str, object] = field(default_factory=dict)
+    is_fixed: bool = False
+    evidence: dict[str, Any] = field(default_factory=dict)  # fields that only some programs have
     _job: RepairJob | None = None
 
     @property
@@ -86,6 +78,11 @@ class _ProgramState:
         if self.panel is not None and self.panel.slots:
             return f"{limits.REPAIRS_MAX} programs are already waiting for models"
         return _NO_MODEL if self.panel is None else self.panel.unavailable_reason
+
+    @property
+    def seconds_max(self) -> float:
+        """The time limit of a run."""
+        return self.request.timeout_s or self.sandbox.bounds.seconds
 
     def close(self) -> None:
         """Release the place among the programs that wait for models."""
@@ -100,9 +97,8 @@ class _ProgramState:
             and self.panel.slots
             and self.sandbox.repairs.acquire(blocking=False)
         ):
-            seconds = self.request.timeout_s or self.sandbox.bounds.seconds
             self._job = RepairJob(
-                self.sandbox, self.panel, self.attempts, seconds, self.request.code
+                self.sandbox, self.panel, self.attempts, self.seconds_max, self.request.code
             )
         return self._job
 
@@ -119,16 +115,16 @@ class _ProgramState:
                 f"A program of more than {limits.REPAIR_CHARACTERS_MAX} characters is not {action}."
             )
             return
-        if status == "failed" and error and mode != "optimize":
+        if error and mode != "optimize":
             self._repair(error)
         if mode != "fix":
             self._improve()
 
     def _repair(self, error: ExecutionError) -> None:
-        trials = _RuleTrials(self.sandbox, self.request, self.attempts, self.run)
+        trials = _RuleTrials(self)
         proposal = repair(self.code, failure_of(error), trials.attempt)
         if proposal and trials.last_run:
-            self._accept_fix(proposal.code, trials.last_run)
+            self.code, self.run, self.is_fixed = proposal.code, trials.last_run, True
             return
         if trials.stop_reason:
             self.notes.append(trials.stop_reason)
@@ -137,16 +133,12 @@ class _ProgramState:
         if job is None:
             self.notes.append(f"Only repair by rule was tried: {self._no_model_reason}.")
             return
-        result = fix(job, self.run, error, self.request.strategy)
-        if result:
-            self._accept_fix(result.code, result.run)
-            self.extra_fields["verified"] = "tests" if result.has_tests else "runs"
+        change = fix(job, self.run, error, self.request.strategy)
+        if change:
+            self.code, self.run, self.is_fixed = change.code, change.run, True
+            self.evidence["verified"] = "tests" if change.has_tests else "runs"
         elif job.stop_reason:
             self.notes.append(f"Repair by model stopped: {job.stop_reason.rstrip('.')}.")
-
-    def _accept_fix(self, code: str, run: SandboxRun) -> None:
-        self.code, self.run = code, run
-        self.extra_fields |= {"status": "fixed", "fixed": True}
 
     def _improve(self) -> None:
         """Make the program faster by model, and in mode `all` easier to read."""
@@ -159,109 +151,102 @@ class _ProgramState:
         if job is None or (reason := reason or why_incomparable(job, self.code, self.run)):
             self.notes.append(f"Not optimized: {(reason or '').rstrip('.')}.")
             return
-        optimized = faster(job, self.code, self.run)
-        if isinstance(optimized, str):
-            self.notes.append(f"Not optimized: {optimized.rstrip('.')}.")
-        else:
-            self.code, self.run = optimized.code, optimized.run
-            self.extra_fields["optimized"] = optimized.optimized
-        if self.request.mode == "all":
-            tidied = tidier(job, self.code, self.run)
-            if isinstance(tidied, str):
-                self.notes.append(f"Not tidied: {tidied.rstrip('.')}.")
+        purposes: tuple[tuple[Purpose, str], ...] = (("optimize", "optimized"), ("tidy", "tidied"))
+        for purpose, done in purposes if self.request.mode == "all" else purposes[:1]:
+            change = improve(job, purpose, self.code, self.run)
+            if isinstance(change, str):
+                self.notes.append(f"Not {done}: {change.rstrip('.')}.")
             else:
-                self.code, self.run = tidied.code, tidied.run
-                self.extra_fields["tidied"] = True
+                self.code, self.run = change.code, change.run
+                self.evidence[done] = change.optimized or True
+
+    def executed(self, duration_ms: float) -> Executed:
+        """Return the outcome of the current version."""
+        run, request, bounds = self.run, self.request, self.sandbox.bounds
+        status, error = outcome_of(run)
+        run_limits = ExecutionLimits(
+            seconds=self.seconds_max,
+            memory_bytes=bounds.memory_bytes,
+            disk_bytes=bounds.disk_bytes,
+            files=bounds.files,
+            output_bytes=bounds.output_bytes,
+            threads=bounds.threads,
+        )
+        return Executed(
+            status="fixed" if self.is_fixed else status,
+            stdout=run.stdout,
+            stderr=run.stderr,
+            stdout_truncated=run.stdout_truncated,
+            stderr_truncated=run.stderr_truncated,
+            result=run.result if status == "ok" else None,
+            result_truncated=run.result_truncated and status == "ok",
+            error=error,
+            code=self.code,
+            mode=request.mode,
+            fixed=self.is_fixed,
+            diff=None if self.code == request.code else diff(request.code, self.code),
+            note=" ".join(self.notes) or None,
+            attempts=self.attempts,
+            files=[],  # set when they are stored
+            files_left_out=[FileLeftOut(name=name, why=why) for name, why in run.left_out],
+            files_not_named=run.not_named,
+            exit_code=run.exit_code,
+            signal=run.signal,
+            usage=RunUsage(
+                wall_ms=ms(run.wall_ms), cpu_ms=ms(run.cpu_ms), max_rss_kb=run.max_rss_kb
+            ),
+            sandbox=Confinement(level=run.level, limits=run_limits),
+            duration_ms=duration_ms,
+            **self.evidence,
+        )
 
 
 class _RuleTrials:
     """Runs of the proposals of rules, within a common time limit."""
 
-    def __init__(
-        self,
-        sandbox: ProgramSandbox,
-        request: Execution,
-        attempts: list[Attempt],
-        original: SandboxRun,
-    ) -> None:
-        self._sandbox, self._request, self._attempts = sandbox, request, attempts
-        self._original = original
+    def __init__(self, program: _ProgramState) -> None:
+        self._program = program
         self._deadline = time.monotonic() + limits.REPAIR_SECONDS_MAX
         self.last_run: SandboxRun | None = None
         self.stop_reason: str | None = None  # why no more proposals can run
 
     def attempt(self, proposal: Proposal) -> Trial | None:
+        program = self._program
         remaining = self._deadline - time.monotonic()
         if remaining <= 0:
             self.stop_reason = f"Repair stopped after {limits.REPAIR_SECONDS_MAX} seconds."
             return None
-        seconds = min(remaining, self._request.timeout_s or self._sandbox.bounds.seconds)
         try:
-            run = self._sandbox.run(proposal.code, seconds=seconds)
+            run = program.sandbox.run(proposal.code, seconds=min(remaining, program.seconds_max))
         except (SandboxBusy, SandboxUnavailable) as unavailable:
             # Not raised: the request is answered with the outcome of the original program.
             self.stop_reason = f"Repair stopped: {unavailable.detail}"
             return None
         self.last_run = run
-        status, failure = outcome_of(run)
+        status, error = outcome_of(run)
         drops_output = status == "ok" and self._drops_output(run)
-        self._attempts.append(
+        program.attempts.append(
             Attempt(
                 stage="deterministic",
                 repair=proposal.name,
                 outcome="refused" if drops_output else status,
-                error=failure.type if failure else None,
+                error=error.type if error else None,
                 guard="drops_output" if drops_output else None,
                 ms=ms(run.wall_ms),
             )
         )
         return Trial(
             is_success=status == "ok" and not drops_output,
-            failure=failure_of(failure) if failure and status == "failed" else None,
+            failure=failure_of(error) if error and status == "failed" else None,
         )
 
     def _drops_output(self, run: SandboxRun) -> bool:
         """Return True if the run lacks what the original always prints before it fails."""
-        if run.stdout.startswith(self._original.stdout):
+        program, printed = self._program, self._program.run.stdout
+        if run.stdout.startswith(printed):
             return False
         try:
-            rerun = self._sandbox.run(self._request.code, seconds=self._request.timeout_s)
+            rerun = program.sandbox.run(program.code, seconds=program.request.timeout_s)
         except (SandboxBusy, SandboxUnavailable):
             return True
-        return rerun.stdout == self._original.stdout
-
-
-def _executed(run: SandboxRun, request: Execution, sandbox: ProgramSandbox) -> Executed:
-    status, error = outcome_of(run)
-    bounds = sandbox.bounds
-    run_limits = ExecutionLimits(
-        seconds=request.timeout_s or bounds.seconds,
-        memory_bytes=bounds.memory_bytes,
-        disk_bytes=bounds.disk_bytes,
-        files=bounds.files,
-        output_bytes=bounds.output_bytes,
-        threads=bounds.threads,
-    )
-    return Executed(
-        status=status,
-        stdout=run.stdout,
-        stderr=run.stderr,
-        stdout_truncated=run.stdout_truncated,
-        stderr_truncated=run.stderr_truncated,
-        result=run.result if status == "ok" else None,
-        result_truncated=run.result_truncated and status == "ok",
-        error=error,
-        code=request.code,
-        mode=request.mode,
-        fixed=False,
-        diff=None,
-        attempts=[],
-        files=[],  # set when they are stored
-        files_left_out=[FileLeftOut(name=name, why=why) for name, why in run.left_out],
-        files_not_named=run.not_named,
-        exit_code=run.exit_code,
-        signal=run.signal,
-        usage=RunUsage(wall_ms=ms(run.wall_ms), cpu_ms=ms(run.cpu_ms), max_rss_kb=run.max_rss_kb),
-        sandbox=Confinement.model_validate({"level": run.level, "limits": run_limits}),
-        duration_ms=0,
-    )
+        return rerun.stdout == printed

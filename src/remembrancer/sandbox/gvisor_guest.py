@@ -52,18 +52,7 @@ def main() -> NoReturn:
     os.set_blocking(exit_pipe, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    sys.path[:] = [
-        path
-        for path in sys.path
-        if any(path == folder or path.startswith(f"{folder}/") for folder in plan.visible)
-    ]
-    run = RunWatch(
-        plan=plan,
-        server=_SERVER,
-        ready=fork_ready_process(plan, WORK, memory_bytes_now),
-        exit_descriptor=exit_pipe,
-    )
-    run.start(code, seconds)
-    head, collected = run.wait()
-    wire.send_outcome(_OUT, head, [content for _, content in collected.files])
+    sys.path[:] = filter(plan.can_read, sys.path)
+    ready = fork_ready_process(plan, WORK, memory_bytes_now)
+    wire.send_outcome(_OUT, *RunWatch(plan, _SERVER, ready, exit_pipe).run(code, seconds))
     os._exit(0)

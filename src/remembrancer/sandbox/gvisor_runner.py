@@ -20,6 +20,7 @@ from typing import Any
 from . import messages as wire
 from .isolated_process import OPTIONS, PACKAGE_FOLDER, environment
 from .plan import RUNSC, WORK, SandboxPlan
+from .root_filesystem import make_mount_point
 from .runner import Cancellation, Runner, WorkerLost
 
 _START_SECONDS_MAX = 60  # for a container to start, and to import what a program imports
@@ -69,7 +70,7 @@ class GvisorRunner(Runner):
             raise WorkerLost(str(error)) from error
 
     def run(
-        self, code: str, seconds: float, content_bytes_max: int, cancellation: Cancellation
+        self, code: str, seconds: float, cancellation: Cancellation
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
         """Run one program in a new container. See Runner.run."""
         name = f"remembrancer-{secrets.token_hex(8)}"
@@ -88,7 +89,7 @@ class GvisorRunner(Runner):
                     PLAN_SIZE.pack(len(plan)) + plan + wire.encode_job(code, seconds)
                 )
                 process.stdin.flush()
-                return wire.read_outcome(process.stdout.read, content_bytes_max)
+                return wire.read_outcome(process.stdout.read, self._plan.bounds.disk_bytes)
         except (OSError, EOFError, ValueError) as error:
             cancellation.check()
             raise WorkerLost(f"container: {error}") from error
@@ -123,31 +124,15 @@ def _make_bundle(bundle: Path, plan: SandboxPlan) -> None:
         # else gVisor mounts one without a limit, which would fill the machine's memory
         _mount("/tmp", "tmpfs", size, "mode=1777", "nosuid", "nodev"),  # noqa: S108  in the container
     ]
-    for path in {
-        *plan.visible,
-        interpreter,
-        str(Path(PACKAGE_FOLDER) / __name__.partition(".")[0]),
-    }:
-        mount_point = root / path[1:]
-        mount_point.parent.mkdir(parents=True, exist_ok=True)
-        if Path(path).is_symlink():  # /lib and /lib64 of a merged /usr
-            mount_point.symlink_to(Path(path).readlink())
-            continue
-        if Path(path).is_dir():
-            mount_point.mkdir(exist_ok=True)
-        else:
-            mount_point.touch()
-        mounts.append(_mount(path, "bind", "ro", "nosuid", "nodev", source=path))
+    package = str(Path(PACKAGE_FOLDER) / __name__.partition(".")[0])
+    mounts += [
+        _mount(path, "bind", "ro", "nosuid", "nodev", source=path)
+        for path in {*plan.visible, interpreter, package}
+        if make_mount_point(root, path)
+    ]
     for path in ("/proc", "/sys", "/dev", "/tmp", WORK):  # noqa: S108 - mount points in the bundle
         (root / path[1:]).mkdir(exist_ok=True)
-    import_paths = [
-        PACKAGE_FOLDER,
-        *(
-            path
-            for path in sys.path
-            if any(path == folder or path.startswith(f"{folder}/") for folder in plan.visible)
-        ),
-    ]
+    import_paths = [PACKAGE_FOLDER, *filter(plan.can_read, sys.path)]
     config = {
         "ociVersion": "1.0.0",
         "process": {

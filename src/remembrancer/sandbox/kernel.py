@@ -15,16 +15,8 @@ from . import syscalls
 
 NEWNS, NEWUTS, NEWIPC, NEWUSER = 0x20000, 0x4000000, 0x8000000, 0x10000000
 NEWPID, NEWNET, NEWCGROUP = 0x20000000, 0x40000000, 0x2000000
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = (
-    1,
-    2,
-    4,
-    8,
-    32,
-    4096,
-    16384,
-    1 << 18,
-)
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
 _MOUNT_ATTR_RDONLY_NOSUID_NODEV, _AT_FDCWD, _AT_RECURSIVE = 1 | 2 | 4, -100, 0x8000
 _MNT_DETACH = 2
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP = 1, 4, 24
@@ -38,11 +30,10 @@ _numbers = syscalls.numbers(syscalls.machine()) if syscalls.machine() in syscall
 
 
 class KernelError(OSError):
-    """The kernel refused a step; `step` names it."""
+    """The kernel refused a step, which the message names."""
 
     def __init__(self, step: str, number: int) -> None:
         super().__init__(number, f"{step}: {os.strerror(number)}")
-        self.step = step
 
 
 def _check(result: int, step: str) -> int:

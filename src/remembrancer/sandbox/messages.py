@@ -33,10 +33,13 @@ def read_job(read: Read) -> tuple[float, bytes]:
     return seconds, read_exactly(read, size)
 
 
-def send_outcome(descriptor: int, head: dict[str, Any], contents: Sequence[bytes]) -> None:
-    """Send an outcome: its head, whose `files` are [name, size], then the file contents."""
-    raw_head = json.dumps(head).encode()
-    for part in (_HEAD.pack(len(raw_head)), raw_head, *contents):
+def send_outcome(
+    descriptor: int, head: dict[str, Any], files: Sequence[tuple[str, bytes]] = ()
+) -> None:
+    """Send an outcome: its head with the names and sizes of the files, then their contents."""
+    sizes = [(name, len(content)) for name, content in files]
+    raw_head = json.dumps({**head, "files": sizes}).encode()
+    for part in (_HEAD.pack(len(raw_head)), raw_head, *(content for _, content in files)):
         view = memoryview(part)
         while view:
             view = view[os.write(descriptor, view) :]

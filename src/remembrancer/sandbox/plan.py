@@ -59,6 +59,10 @@ class SandboxPlan:
     spares: int
     bounds: RunLimits
 
+    def can_read(self, path: str) -> bool:
+        """Return True if programs may read this path."""
+        return any(path == folder or path.startswith(f"{folder}/") for folder in self.visible)
+
     def to_json(self) -> bytes:
         """Return the plan in wire format."""
         return json.dumps(asdict(self)).encode()

@@ -65,21 +65,14 @@ def missing(level: str) -> list[MissingPrimitive]:
     Empty if the level failed for another reason.
     """
     if level == GVISOR:
-        return (
-            []
-            if shutil.which(RUNSC)
-            else [
-                MissingPrimitive(
-                    primitive=RUNSC, why="it is not on the path", remedy=_REMEDIES[RUNSC]
-                )
-            ]
-        )
-    with start("probe", repr(level), level=level) as process:
-        output, _ = process.communicate(timeout=_SECONDS_MAX)
-    try:
-        failures = json.loads(output)
-    except ValueError:
-        return []
+        failures = [] if shutil.which(RUNSC) else [(RUNSC, "it is not on the path")]
+    else:
+        with start("probe", repr(level), level=level) as process:
+            output, _ = process.communicate(timeout=_SECONDS_MAX)
+        try:
+            failures = json.loads(output)
+        except ValueError:
+            return []
     return [
         MissingPrimitive(primitive=name, why=reason, remedy=_REMEDIES[name])
         for name, reason in failures

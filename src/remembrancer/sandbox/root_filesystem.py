@@ -17,6 +17,7 @@ _FILES = {
     "etc/group": "nogroup:x:65534:\n",
     "etc/hosts": "127.0.0.1 localhost\n",
 }
+_INERT = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
 # Libraries write their caches here while the zygote loads them.
 _SCRATCH = "size=8m,nr_inodes=200,mode=1777"
 
@@ -36,7 +37,8 @@ def build(plan: SandboxPlan) -> None:
         "size=1m,nr_inodes=4k,mode=755",
     )
     for source in plan.visible:
-        _bind_into(root, source)
+        if Path(source).exists() and make_mount_point(root, source):
+            kernel.bind_read_only(source, str(root / source[1:]))
     for folder in ("dev", WORK[1:], "tmp", "etc", "old"):
         (root / folder).mkdir(exist_ok=True)
     for device in DEVICES:
@@ -45,8 +47,7 @@ def build(plan: SandboxPlan) -> None:
         kernel.mount(device, str(mount_point), None, kernel.MS_BIND)
     for name, text in _FILES.items():
         (root / name).write_text(text, "utf-8")
-    inert = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
-    kernel.mount("tmpfs", str(root / WORK[1:]), "tmpfs", inert, _SCRATCH)
+    kernel.mount("tmpfs", str(root / WORK[1:]), "tmpfs", _INERT, _SCRATCH)
     kernel.pivot_root(plan.root, "old")
     kernel.mount(
         "none",
@@ -56,26 +57,27 @@ def build(plan: SandboxPlan) -> None:
     )
 
 
-def _bind_into(root: Path, source: str) -> None:
+def make_mount_point(root: Path, source: str) -> bool:
+    """Make the file or folder below `root` on which a path is mounted, or its copy for a link.
+
+    Return False for a link: there is nothing to mount.
+    """
     path, mount_point = Path(source), root / source[1:]
-    if not path.exists():
-        return
     mount_point.parent.mkdir(parents=True, exist_ok=True)
     if path.is_symlink():  # /lib and /lib64 of a merged /usr
         mount_point.symlink_to(path.readlink())
-        return
+        return False
     if path.is_dir():
         mount_point.mkdir(exist_ok=True)
     else:
         mount_point.touch()
-    kernel.bind_read_only(source, str(mount_point))
+    return True
 
 
 def mount_working_folder(plan: SandboxPlan) -> None:
     """Mount a new, size-limited, private working folder, and bind it to /tmp if that is free."""
-    inert = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     data = f"size={plan.bounds.disk_bytes},nr_inodes={INODES_MAX},mode=700"
-    kernel.mount("tmpfs", WORK, "tmpfs", inert, data)
+    kernel.mount("tmpfs", WORK, "tmpfs", _INERT, data)
     if tmp_is_free(plan):
         kernel.mount(WORK, "/tmp", None, kernel.MS_BIND)  # noqa: S108 - the program's private /tmp
 

@@ -86,11 +86,7 @@ class Runner(ABC):
 
     @abstractmethod
     def run(
-        self,
-        code: str,
-        seconds: float,
-        content_bytes_max: int,
-        cancellation: Cancellation,
+        self, code: str, seconds: float, cancellation: Cancellation
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
         """Run one program and return the worker's report and the files.
 

@@ -135,7 +135,7 @@ class Sandbox(SandboxPort):
         for attempt in (1, 2):
             runner, level = self._acquire_runner()
             try:
-                head, files = runner.run(code, seconds, self.bounds.disk_bytes, cancellation)
+                head, files = runner.run(code, seconds, cancellation)
                 return SandboxRun.from_report({"level": level, **head}, files)
             except WorkerLost as error:
                 log.warning("sandbox: run lost (%s)%s", error, ", retrying" if attempt == 1 else "")
@@ -235,7 +235,7 @@ class Sandbox(SandboxPort):
         runner = self._candidate = self._create_runner(level)
 
         def run(code: str, seconds: float) -> dict[str, Any]:
-            return runner.run(code, seconds, self.bounds.disk_bytes, Cancellation())[0]
+            return runner.run(code, seconds, Cancellation())[0]
 
         if self._closed:  # close() may have run before the candidate was set
             runner.close()

@@ -13,8 +13,9 @@ import select
 import socket
 import struct
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from typing import Any, NoReturn
 
@@ -81,27 +82,21 @@ class SandboxService:
         self._channel.report(self._sandbox.state)
 
     def _answer(self, client: socket.socket) -> None:
-        contents: list[bytes] = []
+        files: list[tuple[str, bytes]] = []
         with client, suppress(OSError, EOFError, RunCancelled):  # the client is gone
-            request = _read_request(client)
+            (size,) = _SIZE.unpack(wire.read_exactly(client.recv, _SIZE.size))
+            request: dict[str, Any] = json.loads(wire.read_exactly(client.recv, size))
             try:
-                head, contents = _outcome(self._run(client, request))
+                with self._departures.watching(client) as cancellation:
+                    run = self._sandbox.run(**request, cancellation=cancellation)
+                report = {field.name: getattr(run, field.name) for field in fields(run)}
+                files = report.pop("files")
+                head: dict[str, Any] = {"run": report}
             except (SandboxBusy, SandboxUnavailable) as error:
-                head = {
-                    "is_busy": isinstance(error, SandboxBusy),
-                    "problem": [error.detail, error.extra],
-                    "files": [],
-                }
+                is_busy = isinstance(error, SandboxBusy)
+                head = {"is_busy": is_busy, "problem": [error.detail, error.extra]}
             self._channel.report(self._sandbox.state)
-            wire.send_outcome(client.fileno(), head, contents)
-
-    def _run(self, client: socket.socket, request: dict[str, Any]) -> SandboxRun:
-        cancellation = Cancellation()
-        self._departures.watch(client, cancellation)
-        try:
-            return self._sandbox.run(**request, cancellation=cancellation)
-        finally:
-            self._departures.forget(client)
+            wire.send_outcome(client.fileno(), head, files)
 
 
 class Departures:
@@ -112,15 +107,17 @@ class Departures:
         self._watched: dict[int, tuple[socket.socket, Cancellation]] = {}
         threading.Thread(target=self._work, name="departures", daemon=True).start()
 
-    def watch(self, client: socket.socket, cancellation: Cancellation) -> None:
-        """Request the cancellation when the client hangs up, until `forget`."""
+    @contextmanager
+    def watching(self, client: socket.socket) -> Iterator[Cancellation]:
+        """Yield what is cancelled when the client hangs up during the block."""
+        cancellation = Cancellation()
         self._watched[client.fileno()] = client, cancellation
         self._poll.register(client, select.EPOLLRDHUP | select.EPOLLONESHOT)
-
-    def forget(self, client: socket.socket) -> None:
-        """Watch a client no more."""
-        self._poll.unregister(client)
-        del self._watched[client.fileno()]
+        try:
+            yield cancellation
+        finally:
+            self._poll.unregister(client)
+            del self._watched[client.fileno()]
 
     def _work(self) -> NoReturn:
         while True:
@@ -168,7 +165,11 @@ class RemoteSandbox(SandboxPort):
         # A program has no effect outside, so one whose service went away can run again.
         for _ in range(2):
             with suppress(OSError, EOFError):
-                return _run_of(*self._exchange(request, cancellation))
+                head, files = self._exchange(request, cancellation)
+                if "problem" not in head:
+                    return SandboxRun.from_report(head["run"], files)
+                detail, extra = head["problem"]
+                raise (SandboxBusy if head["is_busy"] else SandboxUnavailable)(detail, **extra)
             cancellation.check()
         raise lost_twice()
 
@@ -183,27 +184,6 @@ class RemoteSandbox(SandboxPort):
             raw = json.dumps(request).encode()
             service.sendall(_SIZE.pack(len(raw)) + raw)
             return wire.read_outcome(service.recv, self.bounds.disk_bytes)
-
-
-def _run_of(head: dict[str, Any], files: list[tuple[str, bytes]]) -> SandboxRun:
-    if "problem" in head:
-        detail, extra = head["problem"]
-        raise (SandboxBusy if head["is_busy"] else SandboxUnavailable)(detail, **extra)
-    return SandboxRun.from_report(head["run"], files)
-
-
-def _outcome(run: SandboxRun) -> tuple[dict[str, Any], list[bytes]]:
-    """Return the head of a message with a run, and the contents of its files."""
-    report = {field.name: getattr(run, field.name) for field in fields(run)}
-    files = report.pop("files")
-    sizes = [(name, len(content)) for name, content in files]
-    return {"run": report, "files": sizes}, [content for _, content in files]
-
-
-def _read_request(client: socket.socket) -> dict[str, Any]:
-    (size,) = _SIZE.unpack(wire.read_exactly(client.recv, _SIZE.size))
-    request: dict[str, Any] = json.loads(wire.read_exactly(client.recv, size))
-    return request
 
 
 def _has_hung_up(client: socket.socket) -> bool:

@@ -18,13 +18,13 @@ import struct
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from . import confine, kernel
 from . import messages as wire
 from . import root_filesystem as root
-from .collect import CollectedFiles, collect, disk_usage
+from .collect import collect, disk_usage
 from .plan import (
     INODES_MAX,
     NS,
@@ -46,20 +46,14 @@ class OutputStream:
     """The output of one pipe: its first `bytes_max` bytes, and the count of all bytes."""
 
     bytes_max: int
-    content: bytearray
+    content: bytearray = field(default_factory=bytearray)
     total: int = 0
 
-    def add(self, chunk: bytes) -> None:
-        """Count the chunk and store as much of it as fits."""
-        self.total += len(chunk)
-        room = self.bytes_max - len(self.content)
-        if room > 0:
-            self.content += chunk[:room]
-
     def read(self, descriptor: int) -> bool:
-        """Read and add the next chunk. Return False at the end of the stream."""
+        """Read the next chunk and store as much of it as fits. Return False at the end."""
         chunk = os.read(descriptor, _CHUNK_BYTES)
-        self.add(chunk)
+        self.total += len(chunk)
+        self.content += chunk[: self.bytes_max - len(self.content)]
         return bool(chunk)
 
     @property
@@ -78,9 +72,8 @@ def work(plan: SandboxPlan, control: socket.socket, notes: int, memory_bytes_now
     except OSError as error:
         if control.fileno() == -1:
             os._exit(1)  # the server went away after it sent the job
-        failure = {"step": getattr(error, "step", "worker"), "why": str(error)}
         with contextlib.suppress(OSError):  # the server and the zygote may be gone
-            control.send(FAILED + json.dumps(failure).encode())
+            control.send(FAILED + _text_of(error))
             os.write(notes, NOTE.pack(FAILED, os.getpid()))
     os._exit(0)
 
@@ -94,15 +87,8 @@ def _serve(plan: SandboxPlan, control: socket.socket, notes: int, memory_bytes_n
         os.write(notes, NOTE.pack(ACCEPTED, os.getpid()))
         control.close()
         seconds, code = wire.read_job(job.recv)
-        run = RunWatch(
-            plan=plan,
-            server=job.fileno(),
-            ready=ready,
-            exit_descriptor=os.pidfd_open(ready.child),
-        )
-        run.start(code, seconds)
-        head, collected = run.wait()
-        wire.send_outcome(job.fileno(), head, [content for _, content in collected.files])
+        watch = RunWatch(plan, job.fileno(), ready, os.pidfd_open(ready.child))
+        wire.send_outcome(job.fileno(), *watch.run(code, seconds))
     finally:
         if plan.level != NS:
             sys.setrecursionlimit(_RECURSION_LIMIT)
@@ -132,16 +118,17 @@ def fork_ready_process(plan: SandboxPlan, folder: str, memory_bytes_now: int) ->
     """
     code_in, code_out = os.pipe()
     pipes = [os.pipe() for _ in range(4)]  # output, errors, report, readiness
+    ends = (code_in, pipes[0][1], pipes[1][1], pipes[2][1], pipes[3][1])
     inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     child = os.fork()
     if child == 0:
-        ends = (code_in, *(end[1] for end in pipes))
         _run_confined(plan, folder, memory_bytes_now, ends)
-    for end in (code_in, *(pipe[1] for pipe in pipes)):
+    for end in ends:
         os.close(end)
-    output, errors, report, ready = (pipe[0] for pipe in pipes)
+    (output, _), (errors, _), (report, _), (ready, _) = pipes
     if not os.read(ready, 1):
-        raise _parse_refusal(os.read(report, REPORT_BYTES_MAX))
+        why = os.read(report, REPORT_BYTES_MAX).decode("utf-8", "replace")
+        raise OSError(why or "the confined process ended before it was ready")
     return ReadyProcess(
         child=child, folder=inside, code=code_out, output=output, errors=errors, report=report
     )
@@ -156,35 +143,20 @@ def _create_working_folder(plan: SandboxPlan) -> str:
 
 
 def _run_confined(
-    plan: SandboxPlan, folder: str, memory_bytes_now: int, ends: tuple[int, ...]
+    plan: SandboxPlan, folder: str, memory_bytes_now: int, ends: tuple[int, int, int, int, int]
 ) -> NoReturn:
-    code, output, errors, report, ready = ends
     try:
-        confine.confine_and_run(
-            plan,
-            folder,
-            memory_bytes_now=memory_bytes_now,
-            pipes=(code, output, errors, report, ready),
-        )
+        confine.confine_and_run(plan, folder, memory_bytes_now=memory_bytes_now, pipes=ends)
     except OSError as error:
-        failure = {"step": getattr(error, "step", "confine"), "why": str(error)}
-        for end in (report, 3):  # before or after the descriptors were arranged
-            try:
-                os.write(end, json.dumps(failure).encode())
+        for end in (ends[3], 3):  # of the report, before or after the descriptors were arranged
+            with contextlib.suppress(OSError):
+                os.write(end, _text_of(error))
                 break
-            except OSError:
-                continue
     os._exit(97)
 
 
-def _parse_refusal(message: bytes) -> OSError:
-    try:
-        failure = json.loads(message)
-        error = kernel.KernelError(str(failure["step"]), 1)
-        error.strerror = str(failure["why"])
-    except (ValueError, KeyError, TypeError):
-        return OSError("the confined process ended before it was ready")
-    return error
+def _text_of(error: OSError) -> bytes:
+    return str(error).encode("utf-8", "replace")
 
 
 def _accept_job(control: socket.socket) -> socket.socket:
@@ -199,69 +171,64 @@ def _accept_job(control: socket.socket) -> socket.socket:
     return socket.socket(fileno=array.array("i", extras[0][2])[0])
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class RunWatch:
     """The supervisor of one running program.
 
     `server` is a descriptor that hangs up when the server goes away. `exit_descriptor` becomes
-    readable when the program may have exited. `start_seconds` and `deadline` are readings of the
-    monotonic clock.
+    readable when the program may have exited.
     """
 
     plan: SandboxPlan
     server: int
     ready: ReadyProcess
     exit_descriptor: int
-    start_seconds: float = 0.0
-    deadline: float = 0.0
 
-    def start(self, code: bytes, seconds: float) -> None:
-        """Send the program to the confined process. Its time limit starts now."""
-        self.start_seconds = time.monotonic()
-        self.deadline = self.start_seconds + seconds
+    def run(self, code: bytes, seconds: float) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
+        """Send the program to the confined process and wait until it exits or reaches a limit.
+
+        Kill it, and return the outcome and the files.
+        """
+        start = time.monotonic()
         view = memoryview(code)
         while view:  # the process reads all of it before it runs anything, so this blocks briefly
             view = view[os.write(self.ready.code, view) :]
         os.close(self.ready.code)
-
-    def wait(self) -> tuple[dict[str, Any], CollectedFiles]:
-        """Wait until the program exits or reaches a limit; kill it; return outcome and files."""
-        output_bytes = self.plan.bounds.output_bytes
         output, errors, report = self.ready.output, self.ready.errors, self.ready.report
+        output_bytes = self.plan.bounds.output_bytes
         streams = {
-            output: OutputStream(output_bytes, bytearray()),
-            errors: OutputStream(output_bytes, bytearray()),
-            report: OutputStream(REPORT_BYTES_MAX, bytearray()),
+            output: OutputStream(output_bytes),
+            errors: OutputStream(output_bytes),
+            report: OutputStream(REPORT_BYTES_MAX),
         }
-        stopped = self._follow(streams)
+        stopped = self._follow(streams, start + seconds)
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.ready.child, signal.SIGKILL)
         # The child is init of its pid namespace: when it is dead, so is all that it started.
         _, status, usage = os.wait4(self.ready.child, 0)
-        wall_ms = (time.monotonic() - self.start_seconds) * 1_000
+        wall_ms = (time.monotonic() - start) * 1_000
         for descriptor, stream in streams.items():
             _drain(descriptor, stream)
         collected = collect(self.ready.folder, self.plan.bounds)
-        code = os.waitstatus_to_exitcode(status)
+        ending = os.waitstatus_to_exitcode(status)
         head = {
             "stopped": stopped,
-            "exit_code": code if code >= 0 and stopped is None else None,
-            "signal": _signal_name(-code) if code < 0 and stopped is None else None,
+            "exit_code": ending if ending >= 0 and stopped is None else None,
+            "signal": _signal_name(-ending) if ending < 0 and stopped is None else None,
             "stdout": streams[output].content.decode("utf-8", "replace"),
             "stderr": streams[errors].content.decode("utf-8", "replace"),
             "stdout_truncated": streams[output].is_truncated,
             "stderr_truncated": streams[errors].is_truncated,
             **_parse_report(bytes(streams[report].content)),
-            "files": [(name, len(content)) for name, content in collected.files],
             "left_out": collected.left_out,
             "not_named": collected.not_named,
             "wall_ms": wall_ms,
             "cpu_ms": (usage.ru_utime + usage.ru_stime) * 1_000,
             "max_rss_kb": usage.ru_maxrss,
         }
-        return head, collected
+        return head, collected.files
 
-    def _follow(self, streams: dict[int, OutputStream]) -> str | None:
+    def _follow(self, streams: dict[int, OutputStream], deadline: float) -> str | None:
         """Read the pipes until the program exits. Return why it must be stopped, or None."""
         poll = select.poll()
         for descriptor in (*streams, self.exit_descriptor):
@@ -269,7 +236,7 @@ class RunWatch:
         poll.register(self.server, select.POLLHUP)
         has_quota = self.plan.level == NS  # gVisor's has none for the number of files
         while True:
-            remaining = self.deadline - time.monotonic()
+            remaining = deadline - time.monotonic()
             if remaining <= 0:
                 return "timeout"
             timeout = remaining if has_quota else min(remaining, _MEASURE_SECONDS)
@@ -300,11 +267,9 @@ class RunWatch:
 def _drain(descriptor: int, stream: OutputStream) -> None:
     """Read what is left in the pipe. Nothing writes to it any more."""
     os.set_blocking(descriptor, False)
-    try:
+    with contextlib.suppress(BlockingIOError):
         while stream.read(descriptor):
             pass
-    except BlockingIOError:
-        pass
 
 
 def _signal_name(number: int) -> str:

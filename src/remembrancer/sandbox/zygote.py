@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import json
 import os
 import resource
 import select
@@ -45,8 +44,7 @@ def main(descriptor: int) -> NoReturn:
         os.close(statm)
         _WorkerPool(plan, control, pages * resource.getpagesize()).serve()
     except OSError as error:
-        failure = {"step": getattr(error, "step", "zygote"), "why": str(error)}
-        control.send(FAILED + json.dumps(failure).encode())
+        control.send(FAILED + str(error).encode("utf-8", "replace"))
     os._exit(1)
 
 
@@ -114,11 +112,7 @@ def _preload(plan: SandboxPlan) -> None:
 
     Freeze the garbage collector afterwards, so that forks keep sharing the memory.
     """
-    sys.path[:] = [
-        path
-        for path in sys.path
-        if any(path == folder or path.startswith(f"{folder}/") for folder in plan.visible)
-    ]
+    sys.path[:] = filter(plan.can_read, sys.path)
     for name in plan.preload:
         try:
             module: Any = importlib.import_module(name)
@@ -142,9 +136,8 @@ class _WorkerPool:
         self._plan, self._control, self._memory_bytes_now = plan, control, memory_bytes_now
         self._notes, self._notes_out = os.pipe()
         self._wake_reader, self._wake_writer = os.pipe()
-        for descriptor in (self._notes, self._wake_writer):
+        for descriptor in (self._notes, self._wake_reader, self._wake_writer):
             os.set_blocking(descriptor, False)
-        os.set_blocking(self._wake_reader, False)
         self._waiting: set[int] = set()
         self._lost = 0
         self._ready_sent = False

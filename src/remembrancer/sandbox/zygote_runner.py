@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import subprocess
 import threading
@@ -12,7 +11,7 @@ from . import messages as wire
 from .isolated_process import start
 from .plan import SandboxPlan
 from .runner import Cancellation, Runner, WorkerLost, conversation
-from .worker import READY
+from .worker import FAILED, READY
 
 _START_SECONDS_MAX = 30
 GRACE_SECONDS = 10  # for a worker to kill a program, collect its files and reply
@@ -24,6 +23,7 @@ class ZygoteRunner(Runner):
     def __init__(self, plan: SandboxPlan) -> None:
         super().__init__()
         self._send_lock = threading.Lock()
+        self._content_bytes_max = plan.bounds.disk_bytes
         self._control, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             self._process = start(
@@ -39,17 +39,18 @@ class ZygoteRunner(Runner):
             reply = str(error).encode()
         if reply != READY:
             self.close()
-            raise WorkerLost(_parse_refusal(reply))
+            why = reply.removeprefix(FAILED).decode("utf-8", "replace")
+            raise WorkerLost(why or "the sandbox process ended before it was ready")
 
     def run(
-        self, code: str, seconds: float, content_bytes_max: int, cancellation: Cancellation
+        self, code: str, seconds: float, cancellation: Cancellation
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
         """Run one program in a fork. See Runner.run."""
         try:
             with conversation(self._control, self._send_lock, cancellation) as worker:
                 worker.settimeout(seconds + GRACE_SECONDS)
                 worker.sendall(wire.encode_job(code, seconds))
-                return wire.read_outcome(worker.recv, content_bytes_max)
+                return wire.read_outcome(worker.recv, self._content_bytes_max)
         except (OSError, EOFError) as error:
             cancellation.check()
             raise WorkerLost(str(error)) from error
@@ -64,10 +65,3 @@ class ZygoteRunner(Runner):
             self._process.wait(5)
         if self._process.stdout:
             self._process.stdout.close()
-
-
-def _parse_refusal(reply: bytes) -> str:
-    try:
-        return str(json.loads(reply[1:])["why"])
-    except (ValueError, KeyError, TypeError):
-        return reply.decode("utf-8", "replace") or "the sandbox process ended before it was ready"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from itertools import accumulate
 from typing import Any, TypeAlias, TypeVar
 
 from ...protocol import limits
 from ...protocol.agent import SecondLook, SecondLooked
+from ...protocol.constitution import protocol_text
 from ...protocol.cubes import CubeMade, CubeVote
+from ...protocol.fence import data_line, fenced, indented, new_delimiter, one_line
 from ...protocol.line import CubeText
-from ...protocol.lines import SECTIONS, LineFault, Lines, parse
+from ...protocol.lines import FAULTS, SECTIONS, LineFault, Lines, parse
 from ...protocol.memory import Remembered, Turn
 from ...protocol.memory_claims import MemoryClaims, turn_texts
 from ...protocol.pasted import REMOVED, pasted_keys, without_keys
-from ...protocol.recalled import imitated_line
+from ...protocol.recalled import answer_items, imitated_line
 from ...protocol.seal import render
 from ...protocol.search import MemoryAnswer
 from ...protocol.summaries import MapRequest, StartPack, StartQuery
@@ -33,6 +36,8 @@ from ..errors import (
 )
 from ..turns import readable
 from .session import (
+    FULL_PROTOCOL,
+    NO_MEMORY,
     CallFailed,
     Draft,
     DraftAttempt,
@@ -41,13 +46,8 @@ from .session import (
     SessionState,
     Step,
     TurnReply,
-    TurnRequirements,
     TurnState,
-    fitting_facts,
-    recalled_items,
-    revision_message,
-    system_message,
-    user_message,
+    recalled_text,
 )
 
 # --- Conversion of a draft's service lines into a `remember` request -------------------------
@@ -414,35 +414,55 @@ def _load_start(turn: TurnState) -> Steps[None]:
 
 
 def _open_messages(turn: TurnState) -> None:
-    """Write the prompt of the first draft."""
-    options = turn.options
-    system = system_message(options.instructions, options.name, full=options.full_protocol)
-    facts = fitting_facts(turn.session.start_facts or [], options.memory_tokens_max)
-    opening = user_message(turn.message, turn.recalled, _requirements(turn), facts)
-    turn.messages = [system, *turn.session.history, opening]
-    turn.counts.tokens_in += tokens(system["content"] + opening["content"])
+    """Write the prompt of the first draft: the protocol, search results, and what is due."""
+    options, recalled = turn.options, turn.recalled
+    full = FULL_PROTOCOL if options.full_protocol else ""
+    rules = (options.instructions, protocol_text(options.name), full)
+    system = "\n\n".join(part for part in rules if part.strip())
+    parts = [NO_MEMORY]
+    if recalled is not None:
+        facts = _fitting_facts(turn.session.start_facts or [], options.memory_tokens_max)
+        parts = [recalled_text(recalled, facts), "\n".join(_requirements(turn, recalled.step))]
+    opening = "\n\n".join([*parts, f"The user says:\n{turn.message}"])
+    turn.messages = [
+        {"role": "system", "content": system},
+        *turn.session.history,
+        {"role": "user", "content": opening},
+    ]
+    turn.counts.tokens_in += tokens(system + opening)
     turn.counts.tokens_in -= tokens(options.instructions + turn.message)
 
 
-def _requirements(turn: TurnState) -> TurnRequirements | None:
-    """Return what the agent must write besides its answer; None without memory."""
-    if turn.recalled is None:
-        return None
+def _fitting_facts(facts: list[str], tokens_max: int | None) -> list[str]:
+    """Return the facts, newest first, that fit a third of the budget."""
+    if tokens_max is None:
+        return facts
+    sums = accumulate(map(tokens, facts))
+    return [fact for fact, size in zip(facts, sums, strict=True) if size <= tokens_max // 3]
+
+
+def _requirements(turn: TurnState, step: int) -> Iterator[str]:
+    """Yield what the agent must write besides its answer, and the notices of earlier turns."""
     session = turn.session
     turn.wants_l1 = session.l1_due
-    turn.counts.summaries_due += turn.wants_l1
-    notices, session.notices = session.notices, []
-    least, most = (
-        max(L1_CHARACTERS_MIN, int(session.characters_since_l1 * share)) for share in L1_SHARE
-    )
-    return TurnRequirements(
-        step=turn.recalled.step,
-        name=turn.options.name,
-        cubes_to_rate=turn.new_cube_ids,
-        l1_characters=(least, max(most, 2 * L1_CHARACTERS_MIN)) if turn.wants_l1 else None,
-        l2_source=turn.l2_source,
-        notices=notices,
-    )
+    yield "This turn asks for:"
+    if turn.new_cube_ids:
+        yield f"- a RATE line for each of these cubes: {', '.join(turn.new_cube_ids)}"
+    if turn.wants_l1:
+        turn.counts.summaries_due += 1
+        least, most = (
+            max(L1_CHARACTERS_MIN, int(session.characters_since_l1 * share)) for share in L1_SHARE
+        )
+        yield (
+            "- an L1 line: what was done, what was decided, how it ended, "
+            f"in {least} to {max(most, 2 * L1_CHARACTERS_MIN)} characters"
+        )
+    if turn.l2_source is not None:
+        yield "- an L2 line: headlines over these summaries, in about 5 % of their length"
+        yield fenced(indented(without_keys(turn.l2_source)), new_delimiter())
+    yield from (f"- note: {one_line(notice)}" for notice in session.notices)
+    session.notices = []
+    yield f"- the seal as its last line: {render(step, turn.options.name)}"
 
 
 def _draft(turn: TurnState) -> Steps[None]:
@@ -554,7 +574,7 @@ def _look(turn: TurnState, attempt: DraftAttempt) -> Steps[None]:
 
 
 def _memory_claims(turn: TurnState) -> MemoryClaims:
-    items = recalled_items(turn.recalled) if turn.recalled else []
+    items = answer_items(turn.recalled.model_dump(mode="json")) if turn.recalled else []
     texts = turn_texts(items, turn.message, reversed(turn.tool_results))
     return MemoryClaims(turn.attempts[-1].lines.answer, texts)
 
@@ -574,11 +594,21 @@ def _failed_checks(turn: TurnState, result: SecondLooked) -> list[str]:
 
 
 def _request_revision(turn: TurnState) -> None:
-    """Ask for another draft, which corrects the latest one."""
+    """Ask for another draft, which corrects the failed checks and faults of the latest one."""
     attempt = turn.attempts[-1]
+    faults = [fault for fault in attempt.faults if fault.code in FAULTS]
+    problems = [
+        *attempt.failed_checks,
+        *(FAULTS[one.code] + (f" ({one.about})" if one.about else "") for one in faults),
+    ]
+    listed = "\n".join(map(data_line, dict.fromkeys(problems)))
+    request = (
+        f"The second look failed:\n{listed}\n\n"
+        "Revise the answer and write the complete reply again, with its service lines."
+    )
     turn.messages += [
         {"role": "assistant", "content": attempt.text},
-        revision_message(attempt.failed_checks, attempt.faults),
+        {"role": "user", "content": request},
     ]
     turn.counts.tokens_in += tokens("".join(message["content"] for message in turn.messages))
 
@@ -619,20 +649,16 @@ def _vote(turn: TurnState) -> Steps[None]:
 
 def _close_ratings(turn: TurnState) -> Steps[None]:
     """Close the duty of all new cubes that were rated 0 or not at all."""
-    cube_ids = [
-        cube_id
+    reasons = {
+        cube_id: (turn.rates[cube_id].reason or "not relevant")
+        if cube_id in turn.rates
+        else NO_REASON
         for cube_id in turn.new_cube_ids
         if cube_id not in turn.rates or not turn.rates[cube_id].vote
-    ]
-    if not cube_ids:
+    }
+    if not reasons:
         return
-    reasons = (
-        turn.rates[cube_id].reason or "not relevant" if cube_id in turn.rates else NO_REASON
-        for cube_id in cube_ids
-    )
-    text = "; ".join(
-        f"{cube_id}: {reason}" for cube_id, reason in zip(cube_ids, reasons, strict=True)
-    )
+    text = "; ".join(f"{cube_id}: {reason}" for cube_id, reason in reasons.items())
     duty = Turn(
         user_id=turn.options.user_id,
         session_id=turn.options.session_id,
@@ -642,7 +668,7 @@ def _close_ratings(turn: TurnState) -> Steps[None]:
     if (yield from call(turn, "duty", duty, turn.session.new_key())) is None:
         turn.remarks.append(f"A duty was not closed: {turn.failures[-1]}")
     else:
-        turn.counts.cubes_closed += len(cube_ids)
+        turn.counts.cubes_closed += len(reasons)
 
 
 def _finish_l2(turn: TurnState) -> Steps[None]:

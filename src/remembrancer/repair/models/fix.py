@@ -6,9 +6,10 @@ result and files are identical. Guards inspect each proposal, and the sandbox ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 
 from ...models import ModelMessage, Slot
@@ -17,7 +18,7 @@ from ...protocol.execution import ExecutionError, Guard, Optimized, Strategy
 from ...sandbox.port import SandboxRun
 from ..outcomes import ms, outcome_of
 from .job import SLOTS, GuardReport, ModelProposal, RepairJob, prints_constant
-from .prompts import GUARD_REASONS, RejectedProgram, failure_text
+from .prompts import GUARD_REASONS, Purpose, failure_text
 
 # Errors that changing the program cannot fix: modules, rights or a network that the sandbox lacks,
 # and exits that the program chose.
@@ -44,93 +45,21 @@ _CALLS_PER_RACER = 2  # calls of one request in a race, retries included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FixResult:
-    """A fixed program that ran successfully, its run, and whether it contains tests."""
+class AcceptedChange:
+    """A changed program that was accepted, its run, and whether it contains tests.
+
+    `optimized` has the measurements of one that was made faster.
+    """
 
     code: str
     run: SandboxRun
     has_tests: bool
-
-
-@dataclass(slots=True, kw_only=True)
-class _Fix:
-    """The failure to fix, and the proposals so far."""
-
-    job: RepairJob
-    failed_run: SandboxRun
-    error: ExecutionError
-    rejections: dict[Slot, list[RejectedProgram]] = field(default_factory=dict)
-    failed_slots: set[Slot] = field(default_factory=set)  # not requested again
-    _has_stable_output: bool | None = None
-
-    def evaluate(self, proposal: ModelProposal) -> FixResult | None:
-        """Inspect and run a proposal. Return None if it is rejected."""
-        if proposal.failure:
-            self.failed_slots.add(proposal.slot)
-            self.job.record("model", proposal)
-            return None
-        if proposal.code is None:
-            self._reject(proposal, "no_program", "")
-            return None
-        report = self.job.inspect(self.job.code, proposal.code, "fix")
-        if report is None:
-            return None
-        if report.guard:
-            self._reject(proposal, report.guard, proposal.code)
-            return None
-        self.job.digests.add(report.digest)
-        run = self.job.run(proposal.code)
-        return None if run is None else self._evaluate_run(proposal, proposal.code, report, run)
-
-    def _evaluate_run(
-        self, proposal: ModelProposal, code: str, report: GuardReport, run: SandboxRun
-    ) -> FixResult | None:
-        status, error = outcome_of(run)
-        if status != "ok":
-            reason = (
-                failure_text(error.type, error.message, error.traceback)
-                if error
-                else f"It ended: {status}."
-            )
-            self.rejections.setdefault(proposal.slot, []).append(
-                RejectedProgram(code=code, reason=reason)
-            )
-            self.job.record("model", proposal, run=run)
-            return None
-        guard: Guard | None = None if self._keeps_output(run) else "drops_output"
-        guard = guard or ("hard_codes" if prints_constant(run, report.constants) else None)
-        if guard:
-            self._reject(proposal, guard, code, run)
-            return None
-        self.job.record("model", proposal, run=run)
-        return FixResult(code=code, run=run, has_tests=report.has_tests)
-
-    def _reject(
-        self, proposal: ModelProposal, guard: Guard, code: str, run: SandboxRun | None = None
-    ) -> None:
-        self.rejections.setdefault(proposal.slot, []).append(
-            RejectedProgram(code=code, reason=GUARD_REASONS[guard])
-        )
-        self.job.record("model", proposal, run=run, guard=guard)
-
-    def _keeps_output(self, run: SandboxRun) -> bool:
-        """Return True if the run printed everything that the failed run printed, and its files.
-
-        If the output differs between runs of the original program, any output is accepted.
-        """
-        old_files = {name for name, _ in self.failed_run.files}
-        new_files = {name for name, _ in run.files}
-        if run.stdout.startswith(self.failed_run.stdout) and old_files <= new_files:
-            return True
-        if self._has_stable_output is None:
-            rerun = self.job.run(self.job.code)
-            self._has_stable_output = rerun is None or rerun.stdout == self.failed_run.stdout
-        return not self._has_stable_output and bool(run.stdout)
+    optimized: Optimized | None = None
 
 
 def fix(
     job: RepairJob, failed_run: SandboxRun, error: ExecutionError, strategy: Strategy
-) -> FixResult | None:
+) -> AcceptedChange | None:
     """Return the program fixed by a model, or None if no model could fix it.
 
     The job records the attempts.
@@ -138,139 +67,159 @@ def fix(
     if error.type in UNFIXABLE_ERRORS:
         job.stop_reason = f"a model cannot fix {error.type}"
         return None
-    state = _Fix(job=job, failed_run=failed_run, error=error)
-    for proposal in _race(state) if strategy == "race" else _cascade(state):
-        result = state.evaluate(proposal)
-        if result is not None:
-            return result
-        if job.stop_reason:
-            return None
-    return None
+    task = _Task(
+        job=job,
+        purpose="fix",
+        code=job.code,
+        run=failed_run,
+        details=failure_text(error),
+        tries=limits.REPAIR_MODEL_TRIES,
+    )
+    return task.first_accepted(task.race() if strategy == "race" else task.cascade())
 
 
-def _cascade(state: _Fix) -> Iterator[ModelProposal]:
-    """Yield the proposals of one slot after another."""
-    slots = state.job.panel.slots
-    for position, slot in enumerate(slots):
-        for number in range(limits.REPAIR_MODEL_TRIES):
-            if slot in state.failed_slots:
-                break
-            remaining = (len(slots) - position) * limits.REPAIR_MODEL_TRIES - number
-            proposal = state.job.request_proposal(
-                slot,
-                _messages(state, slot),
-                among=remaining,
-                temperature=TEMPERATURES[min(number, 1)],
-            )
-            if proposal is None:
-                return
-            yield proposal
+def improve(job: RepairJob, purpose: Purpose, code: str, run: SandboxRun) -> AcceptedChange | str:
+    """Return the program with at least 10 % less CPU time, or made easier to read.
 
-
-def _race(state: _Fix) -> Iterator[ModelProposal]:
-    """Yield the proposals of all slots in parallel as they arrive, then those of a second round.
-
-    Requests still in flight when the caller stops are not awaited.
+    Return the reason instead if it stays unchanged.
     """
-    job = state.job
-    threads = ThreadPoolExecutor(len(SLOTS), "repair")
-    try:
-        for temperature in TEMPERATURES[: limits.REPAIR_MODEL_TRIES]:
-            slots = [slot for slot in job.panel.slots if slot not in state.failed_slots]
-            futures = []
-            for slot in slots:
-                share = (
-                    None
-                    if job.is_over
-                    else job.budget.take(job.code, among=1, calls=_CALLS_PER_RACER)
-                )
-                if share is not None:
-                    messages = _messages(state, slot)
-                    futures.append(threads.submit(job.propose, slot, messages, share, temperature))
-            for future in as_completed(futures):
-                yield future.result()
-            if job.is_over:
-                return
-    finally:
-        threads.shutdown(wait=False, cancel_futures=True)
-
-
-def _messages(state: _Fix, slot: Slot) -> tuple[ModelMessage, ...]:
-    error = failure_text(state.error.type, state.error.message, state.error.traceback)
-    rejections = [rejection for rejection in state.rejections.get(slot, []) if rejection.code]
-    return state.job.messages("fix", state.job.code, error, rejections[-1:])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImproveResult:
-    """A changed program with identical output, and its run."""
-
-    code: str
-    run: SandboxRun
-    optimized: Optimized | None = None
-
-
-def faster(job: RepairJob, code: str, run: SandboxRun) -> ImproveResult | str:
-    """Return the program with at least 10 % less CPU time, or the reason why it stays unchanged."""
-    if reason := why_unmeasurable(run):
-        return reason
-    instruction = f"It takes {run.cpu_ms:.0f} ms of CPU time. Make it take less."
-    return _improve(job, code, run, "optimize", instruction)
-
-
-def tidier(job: RepairJob, code: str, run: SandboxRun) -> ImproveResult | str:
-    """Return the program made easier to read, or the reason why it stays unchanged."""
-    return _improve(job, code, run, "tidy", "It works. Make it easy to read.")
-
-
-def _improve(
-    job: RepairJob, code: str, run: SandboxRun, purpose: str, instruction: str
-) -> ImproveResult | str:
-    """Request a proposal from each slot until one is accepted."""
-    slots = job.panel.slots
-    for position, slot in enumerate(slots):
-        proposal = job.request_proposal(
-            slot,
-            job.messages(purpose, code, instruction),
-            among=len(slots) - position,
-            temperature=0.0,
+    if purpose == "optimize" and run.cpu_ms < limits.OPTIMIZE_CPU_MS_MIN:
+        return (
+            f"it takes less than {limits.OPTIMIZE_CPU_MS_MIN} ms of CPU time, "
+            "which is too short to measure"
         )
-        if proposal is None:
-            break
-        result = _evaluate(job, code, run, proposal, purpose)
-        if result is not None:
-            return result
-        if job.stop_reason:
-            break
-    return job.stop_reason or "no proposal of a model was accepted"
+    details = {
+        "optimize": f"It takes {run.cpu_ms:.0f} ms of CPU time. Make it take less.",
+        "tidy": "It works. Make it easy to read.",
+    }
+    task = _Task(job=job, purpose=purpose, code=code, run=run, details=details[purpose])
+    accepted = task.first_accepted(task.cascade())
+    return accepted or job.stop_reason or "no proposal of a model was accepted"
 
 
-def _evaluate(
-    job: RepairJob, code: str, run: SandboxRun, proposal: ModelProposal, purpose: str
-) -> ImproveResult | None:
-    if proposal.failure or proposal.code is None:
-        job.record(purpose, proposal, guard=None if proposal.failure else "no_program")
+@dataclass(kw_only=True)
+class _Task:
+    """A program that models are asked to change, and the proposals so far."""
+
+    job: RepairJob
+    purpose: Purpose
+    code: str
+    run: SandboxRun  # of this code
+    details: str  # for the models
+    tries: int = 1  # of each slot
+    rejected: dict[Slot, tuple[str, str]] = field(default_factory=dict)  # last program, and why
+    failed_slots: set[Slot] = field(default_factory=set)  # not requested again
+
+    def first_accepted(self, proposals: Iterable[ModelProposal]) -> AcceptedChange | None:
+        """Evaluate proposals until one is accepted, or nothing more can run."""
+        for proposal in proposals:
+            change = self._evaluate(proposal)
+            if change or self.job.stop_reason:
+                return change
         return None
-    report = job.inspect(code, proposal.code, purpose)
-    if report is not None and report.guard:
-        job.record(purpose, proposal, guard=report.guard)
+
+    def cascade(self) -> Iterator[ModelProposal]:
+        """Yield the proposals of one slot after another."""
+        job, slots = self.job, self.job.panel.slots
+        for position, slot in enumerate(slots):
+            for number in range(self.tries):
+                if slot in self.failed_slots:
+                    break
+                among = (len(slots) - position) * self.tries - number
+                share = job.take(among=among, calls=job.panel.settings.repair_calls_max)
+                if share is None:
+                    return
+                temperature = TEMPERATURES[min(number, 1)]
+                yield job.propose(slot, self._messages(slot), share, temperature)
+
+    def race(self) -> Iterator[ModelProposal]:
+        """Yield the proposals of all slots in parallel as they arrive, then those of a next round.
+
+        Requests still in flight when the caller stops are not awaited.
+        """
+        job = self.job
+        threads = ThreadPoolExecutor(len(SLOTS), "repair")
+        try:
+            for temperature in TEMPERATURES[: self.tries]:
+                futures = []
+                for slot in job.panel.slots:
+                    if slot in self.failed_slots:
+                        continue
+                    if share := job.take(among=1, calls=_CALLS_PER_RACER):
+                        messages = self._messages(slot)
+                        futures.append(
+                            threads.submit(job.propose, slot, messages, share, temperature)
+                        )
+                for future in as_completed(futures):
+                    yield future.result()
+                if job.is_over:
+                    return
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    def _messages(self, slot: Slot) -> tuple[ModelMessage, ...]:
+        return self.job.messages(self.purpose, self.code, self.details, self.rejected.get(slot))
+
+    def _evaluate(self, proposal: ModelProposal) -> AcceptedChange | None:
+        """Inspect and run a proposal. Return None if it is rejected, or nothing more can run."""
+        job, code = self.job, proposal.code
+        if proposal.failure:
+            self.failed_slots.add(proposal.slot)
+            job.record(self.purpose, proposal)
+        elif code is None:
+            self._reject(proposal, "no_program")
+        elif report := job.inspect(self.code, code, self.purpose):
+            if not report.guard:
+                job.digests.add(report.digest)
+                if run := job.run(code):
+                    return self._evaluate_run(proposal, code, report, run)
+            else:
+                self._reject(proposal, report.guard)
         return None
-    new_run = None if report is None else job.run(proposal.code)
-    if report is None or new_run is None:
-        return None
-    job.digests.add(report.digest)
-    if outcome_of(new_run)[0] != "ok":
-        job.record(purpose, proposal, run=new_run)
-        return None
-    guard: Guard | None = "unequal" if not is_same(run, new_run) else None
-    guard = guard or ("hard_codes" if prints_constant(new_run, report.constants) else None)
-    optimized = None
-    if purpose == "optimize" and not guard:
-        optimized, guard = measure(job, code, proposal.code, run)
-        if job.stop_reason and optimized is None and not guard:
+
+    def _evaluate_run(
+        self, proposal: ModelProposal, code: str, report: GuardReport, run: SandboxRun
+    ) -> AcceptedChange | None:
+        if error := outcome_of(run)[1]:
+            self.rejected[proposal.slot] = code, failure_text(error)
+            self.job.record(self.purpose, proposal, run=run)
             return None
-    job.record(purpose, proposal, run=new_run, guard=guard)
-    return None if guard else ImproveResult(code=proposal.code, run=new_run, optimized=optimized)
+        guard = self._effect_guard(run)
+        guard = guard or ("hard_codes" if prints_constant(run, report.constants) else None)
+        optimized = None
+        if self.purpose == "optimize" and not guard:
+            optimized, guard = measure(self.job, self.code, code, self.run)
+            if not optimized and not guard:
+                return None  # the time is up
+        if guard:
+            self._reject(proposal, guard, run)
+            return None
+        self.job.record(self.purpose, proposal, run=run)
+        return AcceptedChange(code=code, run=run, has_tests=report.has_tests, optimized=optimized)
+
+    def _reject(self, proposal: ModelProposal, guard: Guard, run: SandboxRun | None = None) -> None:
+        if proposal.code:
+            self.rejected[proposal.slot] = proposal.code, GUARD_REASONS[guard]
+        self.job.record(self.purpose, proposal, run=run, guard=guard)
+
+    def _effect_guard(self, run: SandboxRun) -> Guard | None:
+        """Return the guard that rejects what a run printed and the files it left, or None.
+
+        A fix prints everything that the failed run printed, and writes its files. If the output
+        differs between runs of the original program, any output is accepted. Other changes have the
+        same effects.
+        """
+        if self.purpose != "fix":
+            return None if is_same(self.run, run) else "unequal"
+        old_files, new_files = ({name for name, _ in one.files} for one in (self.run, run))
+        if run.stdout.startswith(self.run.stdout) and old_files <= new_files:
+            return None
+        return "drops_output" if self._has_stable_output or not run.stdout else None
+
+    @cached_property
+    def _has_stable_output(self) -> bool:
+        rerun = self.job.run(self.code)
+        return rerun is None or rerun.stdout == self.run.stdout
 
 
 # --- Comparison of a changed program with the original --------------------------------------------
@@ -302,16 +251,6 @@ def why_incomparable(job: RepairJob, code: str, run: SandboxRun) -> str | None:
     if rerun is None:
         return job.stop_reason
     return None if is_same(run, rerun) else "its output differs from run to run"
-
-
-def why_unmeasurable(run: SandboxRun) -> str | None:
-    """Return why no shorter time of this program can be measured, or None if one can."""
-    if run.cpu_ms >= limits.OPTIMIZE_CPU_MS_MIN:
-        return None
-    return (
-        f"it takes less than {limits.OPTIMIZE_CPU_MS_MIN} ms of CPU time, "
-        "which is too short to measure"
-    )
 
 
 def measure(

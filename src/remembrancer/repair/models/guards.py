@@ -759,17 +759,11 @@ def inspect_change(before: str, after: str, purpose: str) -> dict[str, object]:
 
     `guard` rejects the change, or is None. `digest` and `old_digest` identify the new and the old
     syntax tree. `constants` are the new constants (see `new_constants`). `has_tests` says whether
-    the new program contains tests.
+    the new program contains tests. A new program that cannot be parsed has a guard alone.
     """
     old, new = parse_program(before), parse_program(after)
     if new is None:
-        return {
-            "guard": "unreadable",
-            "digest": digest(after),
-            "old_digest": "",
-            "constants": [],
-            "has_tests": False,
-        }
+        return {"guard": "unreadable"}
     pair = Pair(before, after, old, new, purpose)
     return {
         "guard": next((name for name, rejects in CHECKS if rejects(pair)), None),

@@ -204,16 +204,12 @@ def strip_line_numbers(source: ProgramSource, _: Failure) -> str:
     A single line must have the number 1.
     """
     matches = [_NUMBER.match(line) if line.strip() else None for line in source.lines]
-    line_numbers = [
-        int(match[1].strip(" \t[]"))
-        for match, line in zip(matches, source.lines, strict=True)
-        if match and line.strip()
-    ]
-    if (len(line_numbers) < 2 and line_numbers != [1]) or len(line_numbers) != sum(
-        bool(line.strip()) for line in source.lines
+    numbers = [int(match[1].strip(" \t[]")) for match in matches if match]
+    if len(numbers) < sum(bool(line.strip()) for line in source.lines) or (
+        len(numbers) < 2 and numbers != [1]
     ):
         return source.code
-    if any(after - before != 1 for before, after in itertools.pairwise(line_numbers)):
+    if any(after - before != 1 for before, after in itertools.pairwise(numbers)):
         return source.code
     rests = [
         line[len(match[1]) :] if match else line
@@ -254,10 +250,8 @@ def comment_out_prose(source: ProgramSource, _: Failure) -> str:
     lines = source.lines
     first = _prose_line_count(lines)
     last = len(lines) - _prose_line_count(lines[first:][::-1])
-    if first == 0 and last == len(lines):
-        return source.code
     return "".join(
-        line if first <= number < last else _comment(line) for number, line in enumerate(lines)
+        [*map(_comment, lines[:first]), *lines[first:last], *map(_comment, lines[last:])]
     )
 
 
@@ -273,9 +267,7 @@ def comment_out_button(source: ProgramSource, failure: Failure) -> str:
         or source.lines[at].strip().lower() not in _BUTTONS
     ):
         return source.code
-    return "".join(
-        _comment(line) if number == at else line for number, line in enumerate(source.lines)
-    )
+    return "".join([*source.lines[:at], _comment(source.lines[at]), *source.lines[at + 1 :]])
 
 
 def _prose_line_count(lines: list[str]) -> int:

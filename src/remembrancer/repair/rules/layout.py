@@ -207,19 +207,17 @@ def _block_length(source: ProgramSource, index: int) -> int:
 def _group(source: ProgramSource, index: int) -> list[SourceStatement]:
     """Return the statements up to a blank line, a clause of the header, or a new part."""
     header = source.statements[index - 1]
+    is_class = header.tokens[0].text == "class"
     group: list[SourceStatement] = []
     for statement in source.statements[index:]:
+        word = statement.tokens[0].text
         if len(statement.indent) < len(header.indent):
             break
-        word = statement.tokens[0].text
-        is_top = statement.indent == header.indent
-        is_own = header.tokens[0].text == "class" and word in ("def", "async", "@")
-        if is_top and group and word in _CLAUSES and not _belongs(group, word):
-            break
-        if is_top and word in _OUTER and not is_own:
-            break
-        is_class = header.tokens[0].text == "class"
-        if group and not is_class and _has_blank_line(source, group[-1], statement) and is_top:
+        if statement.indent == header.indent and (
+            (word in _OUTER and not (is_class and word == "def"))
+            or (group and word in _CLAUSES and not _belongs(group, word))
+            or (group and not is_class and _has_blank_line(source, group[-1], statement))
+        ):
             break
         group.append(statement)
     return group
