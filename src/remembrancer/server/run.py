@@ -155,7 +155,6 @@ def _run_workers(
     with suppress(KeyboardInterrupt):  # a normal way to stop the server
         gc.collect()
         trim()
-        gc.freeze()  # the collector would write to every page that the processes share
         gc.enable()
         Supervisor(settings, listener, work, in_child=in_child).run()
 
