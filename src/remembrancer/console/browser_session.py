@@ -7,6 +7,7 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -19,7 +20,6 @@ from ..http.dispatch import Dispatcher, ThreadPool
 from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized, UnsupportedMediaType
 from ..sandbox.runner import Cancellation
 from . import layout
-from .markdown import markdown
 
 # --- Requests from browsers: session cookie, form token, same-origin check, form fields ------
 
@@ -38,6 +38,12 @@ _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+
+
+def _markdown(text: str | None) -> Markup:
+    from .markdown import markdown  # imported here: a start does not need the parser
+
+    return markdown(text)
 
 
 class ForeignForm(Forbidden):
@@ -225,7 +231,7 @@ class BrowserRequest:
             page_paths=self.page_paths,
             back=back,
             now_ms=self.context.clock(),
-            markdown=markdown,
+            markdown=_markdown,
             export_query=urlencode(
                 [pair for pair in parse_qsl(url.query) if pair[0] not in _NOT_EXPORTED]
             ),
