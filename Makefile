@@ -15,6 +15,8 @@ SERVES := $(if $(wildcard $(READY)),$(READY),$(VENV)/.serves)
 # Building needs six packages of the lock, in an environment of their own unless `make setup` installed all.
 BUILDS := $(if $(wildcard $(READY)),$(READY),.venv-build/.ready)
 DIST ?= dist
+# Compiled when the project is installed: see hatch_build.py.
+COMPILED := src/remembrancer/search/kernels.c
 # Packages that the index may lose one day; their hashes are those of the locks.
 export UV_FIND_LINKS := deploy/vendor
 # Tests start many processes; without cached bytecode each of them compiles the package.
@@ -198,7 +200,7 @@ $(with_pip)
 endef
 
 # Install exactly the lock, then the project.
-$(READY): requirements-dev.lock pyproject.toml Makefile
+$(READY): requirements-dev.lock pyproject.toml hatch_build.py $(COMPILED) Makefile
 	$(with_uv)
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
@@ -207,8 +209,8 @@ $(READY): requirements-dev.lock pyproject.toml Makefile
 # Install the lock of the service, and the build tools that `pip install --editable` needs. uv and
 # setuptools go again, and the byte code of pip: 57 MB. pip stays: messages and guides name it for extras.
 BUILD_TOOLS := hatchling|packaging|pathspec|pluggy|tomlkit|trove-classifiers
-$(VENV)/.serves: requirements.lock requirements-dev.lock pyproject.toml Makefile
-	@echo "Installing what serving needs into $(VENV), once: 50 packages, 337 MB"
+$(VENV)/.serves: requirements.lock requirements-dev.lock pyproject.toml hatch_build.py $(COMPILED) Makefile
+	@echo "Installing what serving needs into $(VENV), once: 50 packages, 293 MB"
 	$(with_uv)
 	@awk '/^[a-z]/ { keep = /^(editables|$(BUILD_TOOLS))==/ } keep' requirements-dev.lock > $(VENV)/build.lock
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock $(VENV)/build.lock

@@ -147,10 +147,9 @@ def without_sessions(agent: Agent) -> None:
         "\n## Without sessions\n\nRequests without a `session_id` share one session. It belongs to "
         "the user who spoke in\nit last, and says so when another one speaks."
     )
-    for user, dish in (("ada", "risotto"), ("ben", "goulash")):
-        query = f"I cooked {dish} today."
+    for user, query in (("ada", "The ferry was late today."), ("ben", "I cooked goulash today.")):
         agent.call("memory", {"query_text": query, "user_id": user, "top_k": 1})
-        agent.call("remember", {"query": query, "response": f"{dish.title()} sounds good."})
+        agent.call("remember", {"query": query, "response": "Thanks for telling me."})
 
 
 def main() -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from architecture.tree import CODE, PACKAGE, ROOT, lines, relative, tracked
 
+from remembrancer.search.kernels import LIBRARY
+
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 # Paths of one machine, and addresses or options of package indexes: they work nowhere else.
 # Letters in brackets, so that these lines do not match.
@@ -97,7 +99,8 @@ def test_wheel_contains_every_file_of_the_package(tmp_path: Path) -> None:
         or (path.is_relative_to(ROOT / "docs") and not relative(path).startswith(NOT_SERVED))
     }
     pictures = f"{PACKAGE}/docs/images/"
+    compiled = f"{PACKAGE}/search/{LIBRARY.name}"  # if there is a compiler
     assert {
         name for name in names if "__pycache__" not in name and not name.startswith(pictures)
-    } == tracked_files | installed
+    } - {compiled} == tracked_files | installed
     assert f"{PACKAGE}/py.typed" in names

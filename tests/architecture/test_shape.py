@@ -122,7 +122,7 @@ print(*(one.__name__ for one in records.Record.__subclasses__() if one.__pydanti
 # used: signatures, the rules for secrets, drivers, clients of models, tables for a terminal.
 NEEDED_AT_START = """
     annotated_types anyio apsw argon2 click cython_runtime httptools jinja2 markdown_it markupsafe
-    mdurl numkong numpy prometheus_client pydantic pydantic_core pygments python_multipart
+    mdurl numpy prometheus_client pydantic pydantic_core pygments python_multipart
     remembrancer sniffio starlette Stemmer threadpoolctl typing_extensions typing_inspection uvicorn
 """
 

@@ -21,9 +21,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import needed
 import pytest
 from architecture.tree import ROOT
 from command import captured
+
+from remembrancer.search.kernels import LIBRARY
 
 UV = str(Path(sys.executable).with_name("uv"))
 CLIENT_BYTES_MAX = 5_000_000
@@ -123,22 +126,44 @@ def contents(wheel: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-@pytest.mark.parametrize("name", ["remembrancer", "remembrancer_client"])
-def test_source_distribution_builds_the_same_wheel(name: str, dist: Path, tmp_path: Path) -> None:
-    [wheel], [source] = dist.glob(f"{name}-*.whl"), dist.glob(f"{name}-*.tar.gz")
+def built(source: Path, folder: Path, **variables: str) -> Path:
+    """Return the wheel that a source distribution builds in an empty folder."""
     with tarfile.open(source) as archive:
-        archive.extractall(tmp_path, filter="data")
-    [folder] = tmp_path.iterdir()
-
+        archive.extractall(folder, filter="data")
+    [unpacked] = folder.iterdir()
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
-        cwd=folder,
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=unpacked,
+        env={**ENVIRONMENT, **variables},
         check=True,
         capture_output=True,
     )
+    [wheel] = folder.glob("*.whl")
+    return wheel
 
-    [again] = tmp_path.glob("*.whl")
+
+@pytest.mark.parametrize("name", ["remembrancer", "remembrancer_client"])
+def test_source_distribution_builds_the_same_wheel(name: str, dist: Path, tmp_path: Path) -> None:
+    [wheel], [source] = dist.glob(f"{name}-*.whl"), dist.glob(f"{name}-*.tar.gz")
+
+    again = built(source, tmp_path)
+
+    assert again.name == wheel.name
     assert contents(again) == contents(wheel)
+
+
+def test_wheel_has_the_compiled_part_of_its_platform(dist: Path, tmp_path: Path) -> None:
+    """Without a compiler it is a wheel for any platform, where numpy takes its place."""
+    needed.program("cc", "gcc libc6-dev")
+    [wheel], [source] = dist.glob("remembrancer-*.whl"), dist.glob("remembrancer-*.tar.gz")
+    library = f"remembrancer/search/{LIBRARY.name}"
+
+    plain = built(source, tmp_path, CC="no-such-compiler")
+
+    assert not wheel.name.endswith("-any.whl")
+    assert library in contents(wheel)
+    assert plain.name.endswith("-py3-none-any.whl")
+    assert library not in contents(plain)
 
 
 def hook_answer(settings: Path, **variables: str) -> str:

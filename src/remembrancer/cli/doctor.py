@@ -229,6 +229,7 @@ def _server(settings: Settings) -> Iterator[Finding]:
             "remembrancer serve creates it; for a service elsewhere: remembrancer login",
         )
     yield _files(settings)
+    yield _compiled_part()
     yield from _models(settings)
     yield from _sandbox(settings)
 
@@ -344,6 +345,22 @@ def _files(settings: Settings) -> Finding:
             "for several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all",
         )
     return Finding("files", "ok", settings.blobs)
+
+
+def _compiled_part() -> Finding:
+    """Report whether products of vectors are compiled for this processor."""
+    from ..search.kernels import KERNELS  # imported here, as the rest of the search
+
+    if KERNELS is not None and KERNELS.has_products:
+        return Finding("compiled part", "ok", f"level {KERNELS.level} of 2 for this processor")
+    if KERNELS is not None:
+        return Finding("compiled part", "ok", "searches alone: this processor embeds with numpy")
+    return Finding(
+        "compiled part",
+        "notice",
+        "none, so that searches and turns take longer",
+        "install a C compiler (Debian: apt-get install gcc libc6-dev) and the service again",
+    )
 
 
 def _models(settings: Settings) -> Iterator[Finding]:

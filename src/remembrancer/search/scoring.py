@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
 
-import numkong
 import numpy as np
 import numpy.typing as npt
 
 from .embedders.serving import quantize
 from .index.space_index import IndexView
+from .kernels import dots
 from .text.analysis import DateHint, ParsedQuery, QueryWord
 
 # --- Runs of equal values in arrays: small steps that a search takes many times --------------
@@ -163,19 +162,19 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
     """
     if not view.size or not len(vector):
         return np.zeros(view.size, "f4")
-    query = quantize(vector[None, :])
+    query = quantize(vector[None, :])[0]
     cosine = np.empty(view.size, "f4")
     ends = accumulate(len(block) for block in view.vectors)
-    # A row of a matrix, because that is what the function fills.
-    rows = [cosine[None, end - len(one) : end] for one, end in zip(view.vectors, ends, strict=True)]
-    scan = partial(numkong.cdist, query, metric="dot")
+    scans = [
+        (query, block, *block.shape, cosine[end - len(block) : end])
+        for block, end in zip(view.vectors, ends, strict=True)
+    ]
     if view.size >= SHARED_PARTS_MIN:
-        pairs = zip(view.vectors, rows, strict=True)
-        for future in [_shared.submit(scan, block, out=row) for block, row in pairs]:
+        for future in [_shared.submit(dots, *scan) for scan in scans]:
             future.result()
     else:
-        for block, row in zip(view.vectors, rows, strict=True):
-            scan(block, out=row)
+        for scan in scans:
+            dots(*scan)
     # While one embedder replaces another, a query has a unit vector of each.
     units = max(round(float(vector @ vector)), 1)
     length = float(np.sqrt((query.astype("f4") ** 2).sum() / units)) or 1.0

