@@ -33,6 +33,7 @@ from remembrancer.protocol.fence import defused, unfenced
 from remembrancer.protocol.lines import parse
 from remembrancer.protocol.memory_claims import MemoryClaims, turn_texts
 from remembrancer.protocol.notices import without_notices
+from remembrancer.protocol.patterns import LatePattern
 from remembrancer.repair.rules.repair import proposals
 from remembrancer.repair.rules.source import Failure
 from remembrancer.screening import find_secrets, instruction_like
@@ -113,7 +114,8 @@ class Patterns:
                     for one in ast.walk(node.value):
                         calls[getattr(one, "id", "")].add(node.attr)
             for name, value in vars(module).items():
-                methods = calls[name] if isinstance(value, re.Pattern) else {"finditer"}
+                is_pattern = isinstance(value, re.Pattern | LatePattern)
+                methods = calls[name] if is_pattern else {"finditer"}
                 self._add(value, f"{module.__name__}.{name}", methods & _METHODS)
             self._add_literals(module.__name__, tree)
 
@@ -129,6 +131,8 @@ class Patterns:
 
     def _add(self, value: Any, place: str, methods: set[str]) -> None:
         """Add a pattern, or those in a table, an object or a function's closure."""
+        if isinstance(value, LatePattern):
+            value = value.compiled
         if isinstance(value, re.Pattern):
             self.methods.setdefault(value, set()).update(methods)
             self.places.setdefault(value, place)

@@ -47,6 +47,7 @@ from ..protocol import limits
 from ..protocol.agent import AnswerMode, Chat, ChatAnswer, Check, Earlier
 from ..protocol.constitution import RULES
 from ..protocol.fence import data_line, defused, fenced, indented, new_delimiter, one_line
+from ..protocol.patterns import regex
 from ..protocol.recalled import answer_items, cube_lesson, event_blocks, marked
 from ..protocol.seal import render
 from ..protocol.search import Hit, MemoryAnswer, MemoryQuery, SummaryHit
@@ -60,7 +61,7 @@ from ..search.text.languages import QUESTION_END
 from ..store import Row, Transaction
 from .second_look import judge
 
-_ASKS_FOR_SUMMARY = re.compile(
+_ASKS_FOR_SUMMARY = regex(
     r"\b(?:summari[sz]e|summary|recap|overview|what (?:have|did) we (?:decide|agree|discuss)"
     r"|zusammenfass\w*|überblick|résum\w*|resum\w*|riassum\w*|riepilog\w*)\b"
     r"|подытож|итог|обобщи|总结|概括|概述",
@@ -290,10 +291,10 @@ _SERVICE_WORDS = (
     "PUBLISH",
     "memory: not used",
 )
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_FENCE = regex(r"[ \t]*(?:```|~~~)")
 _SECRET_START, _SECRET_END = "-----BEGIN", "-----END"
 # A word, with the space before it, in which a bracket is open at the end.
-_OPEN_BRACKET = re.compile(r"\s*[^\s(\[（【<]*(?:[(\[（【][^)\]）】\n]*|<[^>\n]*)\Z")
+_OPEN_BRACKET = regex(r"\s*[^\s(\[（【<]*(?:[(\[（【][^)\]）】\n]*|<[^>\n]*)\Z")
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))  # ASCII
 _IN_CODE, _IN_LINE = "```\n", "- "  # put before a text so that the filter reads it as such
 
@@ -388,8 +389,8 @@ _USER_PART_HEADING = (
     "The user's own instructions. They add to the rules above and change none of them:"
 )
 # Complete sentences, of which the last is not followed by a ref.
-_PASSAGE = re.compile(r".*(?:[.!?。！？…][\"”’)\]]*\s+(?=[^\s(\[（【])|\n)", re.DOTALL)
-_ALL = re.compile(r".*", re.DOTALL)
+_PASSAGE = regex(r".*(?:[.!?。！？…][\"”’)\]]*\s+(?=[^\s(\[（【])|\n)", re.DOTALL)
+_ALL = regex(r".*", re.DOTALL)
 SendEvent = Callable[[str, object], None]  # sends an event of a stream: name and data
 
 

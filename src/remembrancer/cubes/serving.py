@@ -24,6 +24,7 @@ from ..protocol.limits import CUBES_SHOWN_MAX
 from ..protocol.text import DAY_MS
 from ..protocol.trust import RANKS, TextSource
 from ..search import (
+    Embedder,
     EventText,
     IndexView,
     ParsedQuery,
@@ -182,11 +183,11 @@ def wording_of(row: Row, near: Similarities | None = None) -> Wording:
     return Wording(row.topic, row.essence, row.rules, near)
 
 
-def warm_cubes(context: Context) -> None:
+def warm_cubes(embedder: Embedder) -> None:
     """Prepare what the first search for cubes would wait for: the lessons of comparison."""
     cohort_of(None)
-    if not context.embedder.is_remote:
-        cohort_of(context.embedder)
+    if not embedder.is_remote:
+        cohort_of(embedder)
 
 
 def visible_views(

@@ -27,12 +27,14 @@ from ..search import (
     SpaceIndex,
     analysis_id,
     index_entries,
+    load_ranker,
     repeated,
 )
 from ..search.text.machine_text import NEAR_DUPLICATE
 from ..settings import Settings
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
 from ..store.rows import read_row
+from .changes.requests import names_history
 from .history import endings
 from .layers import renew_layers
 from .recall import postgresql
@@ -46,6 +48,16 @@ from .spaces import (
     space_of,
     space_view,
 )
+
+
+def warm_shared(embedder: Embedder) -> None:
+    """Prepare what the first requests of any account would wait for."""
+    warm_cubes(embedder)
+    load_ranker(embedder.name)
+    names_history("")
+    for message in (MemoryQuery, MemoryAnswer, Turn, Remembered):
+        message.model_rebuild()  # messages are prepared by their first use
+
 
 # --- Write the segments of the indexes in the background, and remove those that are out of date
 # A segment is made from rows alone, in one snapshot that has the revision it is named after.
@@ -314,14 +326,10 @@ class Maintenance:
         return erased > 0
 
     def warm(self) -> None:
-        """Load the indexes of the newest spaces and the secret detector, to make the first requests
-        fast.
-        """
+        """Load the indexes of the newest spaces, and what all spaces use."""
         check_segments(self._context)
         self._warm_spaces(self._context)
-        warm_cubes(self._context)
-        for message in (MemoryQuery, MemoryAnswer, Turn, Remembered):
-            message.model_rebuild()  # messages are prepared by their first use
+        warm_shared(self._context.embedder)
         screening.load()  # last, because most turns do not need the rules
 
     def load_requested(self) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...protocol.patterns import regex
 from .reading import HAN_FIRST, KEYS_MAX, LISTS, ME, WE, Reading, is_country, readings, stem
 
 # --- Recognise messages that order a text: what they say is material, not a state of things --
@@ -42,7 +43,7 @@ _HAN = (
     r"(?:[写寫](?![下道])|撰[写寫]|翻[译譯]|[总總][结結]|概括|改[写寫]|[润潤]色|[创創]作|起草)"
 )
 HEAD_CHARACTERS_MAX = 300  # an order is at the beginning of a message
-_ORDER = re.compile(rf"\W*+(?:{_POLITE}(?:{_WORDS})\b{_NOTE}|{_HAN})", re.IGNORECASE)
+_ORDER = regex(rf"\W*+(?:{_POLITE}(?:{_WORDS})\b{_NOTE}|{_HAN})", re.IGNORECASE)
 
 
 def orders_text(message: str) -> bool:
@@ -58,7 +59,7 @@ _FACT_WORDS_MAX = 12  # words of content; longer sentences are no plain facts
 _VALUE_WORDS_MAX = 8
 _UPDATE_WORDS_MAX = 16  # of the value in a statement that says it is an update
 _HINT_WORDS_MAX = 3
-_ADJECTIVE = re.compile(r"[a-z]{2,}(?:ing|ed|ful|able|ible|ous)")
+_ADJECTIVE = regex(r"[a-z]{2,}(?:ing|ed|ful|able|ible|ous)")
 _UNCERTAIN = frozenset(("question", "hedge"))
 _ELSEWHEN = frozenset(("past", "ended"))
 

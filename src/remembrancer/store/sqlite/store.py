@@ -310,6 +310,8 @@ class SqliteTransaction:
         rows = self.all(sql, **values)
         return lambda: rows
 
+    last = one  # the writer commits the actions of many callers together
+
     def end(self) -> None:
         """Reject further statements: the transaction is over."""
         self._ended = self._ended or RuntimeError(
