@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.locomo import conversations
 from remembrancer.context import Context
-from remembrancer.memory.write.turns import add_turn, begin_turn, new_turn, read_turn
+from remembrancer.memory.write.turns import IncomingTurn, read_turn, store_turn
 from remembrancer.search import EventText, IndexEntry, analysis_id, analyze, pack, quantize
 from remembrancer.store import Transaction
 
@@ -88,9 +88,8 @@ def fill(context: Context, account_id: int, user_id: str, turns: Turns, events: 
 
         def write(tx: Transaction, batch: list[tuple[str, EventText, IndexEntry]] = batch) -> None:
             for session_id, text, derived in batch:
-                read = read_turn(context, text, derived)
-                turn = new_turn(tx, read, user_id=user_id, session_id=session_id)
-                add_turn(context, tx, begin_turn(context, tx, turn), turn)
+                turn = IncomingTurn(user_id=user_id, session_id=session_id, text=text)
+                store_turn(context, tx, turn, read_turn(context, turn, derived))
 
         context.store.write(write, account_id=account_id)
 

@@ -49,7 +49,8 @@ def write_section(key: str, title: str, command: str, text: str) -> None:
     whole = (
         RESULTS.read_text("utf-8")
         if RESULTS.exists()
-        else "# Results\n\nWritten by `make bench`. Each section names its command and machine.\n"
+        else "# Results\n\nWritten by `make bench`. Each section names its command and "
+        "machine. Byte code is in place.\n"
     )
     pattern = re.compile(rf"<!-- {key} -->.*?<!-- end {key} -->\n", re.DOTALL)
     whole = (

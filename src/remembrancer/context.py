@@ -232,7 +232,8 @@ def open_embedders(settings: Settings) -> Embedders:
 
     Raises EmbedderUnavailable.
     """
-    from .search import open_embedder  # imported here: saves half a second for commands about keys
+    # imported here: saves half a second for commands about keys
+    from .search import EmbedderUnavailable, open_embedder
 
     options: dict[str, Any] = {"key": settings.embedder_key, "seconds": settings.embedder_seconds}
     embedder = open_embedder(settings.embedder, **options)
@@ -240,18 +241,11 @@ def open_embedders(settings: Settings) -> Embedders:
     older = open_embedder(first, **options) if first and first != settings.embedder else None
     for one in (embedder, older):
         if one is not None and one.is_remote:
-            learn_dimensions(one)
+            try:
+                one.encode(["ready"])  # its first vector tells the dimensions
+            except EmbedderUnavailable as error:  # words alone are searched
+                _log.warning("no vectors until the embedder answers: %s", error)
     return embedder, older
-
-
-def learn_dimensions(embedder: Embedder) -> None:
-    """Ask a remote embedder for its first vector. Without an answer, words alone are searched."""
-    from .search import EmbedderUnavailable  # imported here: see open_embedders
-
-    try:
-        embedder.encode(["ready"])
-    except EmbedderUnavailable as error:
-        _log.warning("no vectors until the embedder answers: %s", error)
 
 
 def embedding_parts(

@@ -9,8 +9,8 @@ from .permissions.owner import require_unpinned_reader
 from .protocol.errors import NotFound
 from .protocol.feedback import Feedback, FeedbackGiven, FeedbackList, FeedbackQuery, FeedbackSaved
 from .protocol.service_keys import mask_service_keys, service_key_warning
-from .protocol.text import rfc3339
 from .store import Row, Transaction, load_queries
+from .store.rows import read_row
 
 SQL = load_queries("remembrancer", "feedback.sql")
 _AFTER_ALL = (1 << 63) - 1
@@ -84,23 +84,9 @@ def _page(records: Records, query: FeedbackQuery, account_id: int | None) -> Fee
         )
 
     rows = records.store.read(read, account_id=account_id)
-    page = [_feedback_of(row) for row in rows[: query.limit]]
+    page = [read_row(FeedbackGiven, row) for row in rows[: query.limit]]
     return FeedbackList(
         feedback=page, next=page[-1].feedback_id if len(rows) > query.limit else None
-    )
-
-
-def _feedback_of(row: Row) -> FeedbackGiven:
-    return FeedbackGiven(
-        feedback_id=row.feedback_id,
-        account=row.account,
-        type=row.type,
-        title=row.title,
-        description=row.description,
-        severity=row.severity,
-        created_at=rfc3339(row.created_ms),
-        closed_at=None if row.closed_ms is None else rfc3339(row.closed_ms),
-        note=row.note,
     )
 
 

@@ -34,10 +34,9 @@ def record(context: Context, *, connections: int, sandbox: SandboxState) -> Stat
     """
     embedding: Embedding | None
     try:
-        embedding, cubes = (
-            _embedding(context),
-            int(context.store.read(lambda tx: tx.one(SQL.cubes_shared, now_ms=context.clock())).n),
-        )
+        embedding = _embedding(context)
+        row = context.store.read(lambda tx: tx.one(SQL.cubes_shared, now_ms=context.clock()))
+        cubes = int(row.n)
     except StoreUnavailable:
         embedding, cubes = None, 0
     works = embedding and _write_state(context) == _files_state(context) == "ok"

@@ -13,7 +13,7 @@ from command import captured
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.answers import chat, finish, start_chat
+from remembrancer.agent.answers import ChatTurn, finish, start_chat
 from remembrancer.context import Caller, Context
 from remembrancer.memory.remember import remember
 from remembrancer.models import (
@@ -98,6 +98,13 @@ def start(folder: Path) -> Iterator[Callable[[Models | None], tuple[Context, Cal
 
 
 Start = Callable[..., tuple[Context, Caller]]
+
+
+def chat(context: Context, caller: Caller, message: Chat) -> ChatAnswer:
+    """Send one message; return the answer."""
+    turn = start_chat(context, caller, message)
+    assert isinstance(turn, ChatTurn)
+    return finish(turn)
 
 
 def say(context: Context, caller: Caller, message: str, **more: object) -> ChatAnswer:
@@ -224,12 +231,13 @@ sys.modules["httpx2"] = None
 from pathlib import Path
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.answers import chat
+from remembrancer.agent.answers import finish, start_chat
 from remembrancer.server import app
 from remembrancer.protocol.agent import Chat
 folder = Path(sys.argv[1])
 context = testing.context(folder)
-print(chat(context, caller_for(context), Chat(user_id="owner", message="Hello.")).answer_mode)
+message = Chat(user_id="owner", message="Hello.")
+print(finish(start_chat(context, caller_for(context), message)).answer_mode)
 context.close()
 """
     finished = captured([sys.executable, "-c", program, str(folder)])

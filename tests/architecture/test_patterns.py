@@ -11,7 +11,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -29,11 +28,12 @@ from remembrancer.cubes.publishing import BOUNDS, refusal
 from remembrancer.memory.changes import state_keys, withdrawal_in
 from remembrancer.memory.instructions import instructions_in
 from remembrancer.memory.summaries.maps import headlines
-from remembrancer.memory.write.turns import read_new_turn
+from remembrancer.memory.write.turns import IncomingTurn, read_turns, with_spoken
 from remembrancer.protocol.fence import defused, unfenced
 from remembrancer.protocol.lines import parse
 from remembrancer.protocol.memory_claims import MemoryClaims, turn_texts
 from remembrancer.protocol.notices import without_notices
+from remembrancer.protocol.patterns import LatePattern
 from remembrancer.repair.rules.repair import proposals
 from remembrancer.repair.rules.source import Failure
 from remembrancer.screening import find_secrets, instruction_like
@@ -114,7 +114,8 @@ class Patterns:
                     for one in ast.walk(node.value):
                         calls[getattr(one, "id", "")].add(node.attr)
             for name, value in vars(module).items():
-                methods = calls[name] if isinstance(value, re.Pattern) else {"finditer"}
+                is_pattern = isinstance(value, re.Pattern | LatePattern)
+                methods = calls[name] if is_pattern else {"finditer"}
                 self._add(value, f"{module.__name__}.{name}", methods & _METHODS)
             self._add_literals(module.__name__, tree)
 
@@ -130,6 +131,8 @@ class Patterns:
 
     def _add(self, value: Any, place: str, methods: set[str]) -> None:
         """Add a pattern, or those in a table, an object or a function's closure."""
+        if isinstance(value, LatePattern):
+            value = value.compiled
         if isinstance(value, re.Pattern):
             self.methods.setdefault(value, set()).update(methods)
             self.places.setdefault(value, place)
@@ -299,10 +302,14 @@ def test_no_call_holds_up_other_threads(context: Context, text: str) -> None:
     The bound leaves room for a processor that is shared. What hashes or scans for secrets has no
     lock.
     """
-    turn = EventText(query=text, response="Done.", topic=None, occurred_ms=0)
-    read_new_turn(context, replace(turn, query="Warm up: load tables and models."), ())
+
+    def read(query: str) -> None:
+        turn = with_spoken(EventText(query=query, response="Done.", topic=None, occurred_ms=0))
+        read_turns(context, [IncomingTurn(user_id="ada", session_id="s", text=turn)])
+
+    read("Warm up: load tables and models.")
     with LongCalls() as longest:
-        read_new_turn(context, turn, ())
+        read(text)
 
     assert longest.seconds < 0.03, longest.name
 

@@ -12,7 +12,7 @@ from console.window import Site
 
 from remembrancer.accounts import caller_for
 from remembrancer.context import Context
-from remembrancer.files.files import FileOwner, create_file, store_file
+from remembrancer.files.files import FileOwner, create_file, stored_file
 from remembrancer.protocol.files import FileCreate
 
 PATH = "/console/files"
@@ -98,7 +98,9 @@ class TestPictures:
         author = FileOwner(
             account_id=owner.caller.account_id, pinned_user_id=None, made_by="program"
         )
-        name = store_file(owner.context, author, filename="a", ext="png", content=fake).filename
+        with stored_file(owner.context, author, [("a", "png", fake)]) as held:
+            owner.context.store.write(held[0].add, account_id=author.account_id)
+        name = held[0].filename
 
         assert owner.get(at("picture", name)).status_code == 404
 

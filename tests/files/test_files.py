@@ -22,7 +22,7 @@ from remembrancer.files.files import (
     FileOwner,
     create_file,
     find_file,
-    store_file,
+    stored_file,
     sweep,
 )
 from remembrancer.protocol.errors import TooLarge
@@ -58,13 +58,9 @@ def make(
 def keep(
     context: Context, caller: Caller, filename: str, ext: str, content: bytes = b"x"
 ) -> CreatedFile:
-    return store_file(
-        context,
-        FileOwner(account_id=caller.account_id, pinned_user_id=None),
-        filename=filename,
-        ext=ext,
-        content=content,
-    )
+    owner = FileOwner(account_id=caller.account_id, pinned_user_id=None)
+    with stored_file(context, owner, [(filename, ext, content)]) as held:
+        return context.store.write(held[0].add, account_id=caller.account_id)
 
 
 def content(context: Context, caller: Caller, filename: str) -> bytes:

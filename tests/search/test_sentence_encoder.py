@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import tempfile
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -19,9 +20,9 @@ from remembrancer.search import (
     open_embedder,
 )
 from remembrancer.search.embedders import multilingual as module
-from remembrancer.search.embedders import sentence_encoder
+from remembrancer.search.embedders import sentence_encoder, weights
 from remembrancer.search.embedders.centring import SAMPLES
-from remembrancer.search.embedders.pieces import PieceTokenizer
+from remembrancer.search.embedders.pieces import PieceTokenizer, read_pieces
 from remembrancer.search.embedders.sentence_encoder import (
     SentenceEncoder,
     WordTokenizer,
@@ -55,7 +56,7 @@ def reference() -> Any:
 @pytest.fixture(scope="module")
 def tokenizer() -> WordTokenizer:
     """Return the tokenizer that reads word by word."""
-    return WordTokenizer(PieceTokenizer(MODEL))
+    return WordTokenizer(PieceTokenizer(read_pieces(MODEL)))
 
 
 @pytest.fixture(scope="module")
@@ -172,13 +173,58 @@ def test_vectors_have_unit_length_in_the_order_of_the_texts(multilingual):
         assert float(multilingual.encode([text])[0] @ vector) == pytest.approx(1, abs=1e-3)
 
 
-def test_modified_weights_are_refused(monkeypatch):
-    monkeypatch.setitem(module._WEIGHTS, "sp.model", "0" * 64)
+@pytest.fixture
+def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the file that the first start of a user makes."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     module._load_encoder.cache_clear()  # of a process that opens it for the first time
+    return tmp_path / "remembrancer" / "multilingual.npy"
+
+
+def test_modified_weights_are_refused(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(weights._PACKED, "sp.model", "0" * 64)
     module.load().join()
 
     with pytest.raises(EmbedderUnavailable, match=r"sp\.model"):
         open_embedder("multilingual")
+    assert not cached.exists()
+
+
+def test_unpacked_weights_are_read_by_the_next_start(
+    cached: Path, encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = open_embedder("multilingual").encode(TEXTS)
+    monkeypatch.setitem(weights._PACKED, "sp.model", "0" * 64)  # it is not read again
+    module._load_encoder.cache_clear()
+
+    assert np.array_equal(open_embedder("multilingual").encode(TEXTS), first)
+    assert least_cosine(encoder.encode(TEXTS), first) > 1 - 1e-5
+    assert [file.name for file in cached.parent.iterdir()] == [cached.name]
+
+
+def test_damaged_unpacked_weights_are_made_again(cached: Path) -> None:
+    module.load().join()
+    whole = cached.read_bytes()
+    cached.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    module._load_encoder.cache_clear()
+    module.load().join()
+
+    assert cached.read_bytes() == whole
+
+
+@pytest.mark.parametrize("has_temporary_folder", [True, False])
+def test_weights_need_no_place_for_a_file(
+    cached: Path,
+    encoder: SentenceEncoder,
+    monkeypatch: pytest.MonkeyPatch,
+    has_temporary_folder: bool,
+) -> None:
+    cached.parent.write_text("a file in the place of the folder", "utf-8")
+    if not has_temporary_folder:
+        monkeypatch.setattr(tempfile, "tempdir", str(cached))
+    vectors = open_embedder("multilingual").encode(TEXTS)
+
+    assert least_cosine(encoder.encode(TEXTS), vectors) > 1 - 1e-5
 
 
 @pytest.mark.parametrize(

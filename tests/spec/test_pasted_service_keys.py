@@ -18,7 +18,7 @@ from service import Http
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.answers import ChatTurn, chat, finish, start_chat
+from remembrancer.agent.answers import ChatTurn, finish, start_chat
 from remembrancer.context import Context
 from remembrancer.memory.exchange.importer import read, store
 from remembrancer.protocol.agent import Chat
@@ -177,7 +177,9 @@ def test_chat_without_a_model_and_its_stream_warn_too(folder: Path) -> None:
     turn = start_chat(context, caller, message)
     assert isinstance(turn, ChatTurn)
     streamed = finish(turn, lambda name, part: deltas.append((name, part)))
-    reply = chat(context, caller, message).reply
+    turn = start_chat(context, caller, message)
+    assert isinstance(turn, ChatTurn)
+    reply = finish(turn).reply
 
     assert streamed.answer_mode == "extractive"
     assert reply.removesuffix(streamed.seal.replace("#1", "#2")).endswith(f"{WARNING}\n\n")

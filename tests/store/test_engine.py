@@ -33,6 +33,15 @@ def test_writes_are_visible_to_another_store_on_the_same_database(
     assert names(mine) == names(yours) == ["ada", "bob"]
 
 
+def test_the_last_statement_of_a_write_returns_its_row(store: Store) -> None:
+    row = store.write(lambda tx: tx.last(f"{ADD} returning name", name="ada"))
+
+    assert row.name == "ada"
+    assert names(store) == ["ada"]
+    with pytest.raises(LookupError):
+        store.write(lambda tx: tx.last("select name from accounts where name = 'bob'"))
+
+
 def test_exception_in_an_action_leaves_concurrent_writes_intact(store: Store) -> None:
     """Use many threads, so that good and bad actions share commits."""
     refused: list[str] = []

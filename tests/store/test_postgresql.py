@@ -22,9 +22,11 @@ from together import together
 from remembrancer import testing
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Context
+from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.remember import remember
 from remembrancer.memory.write.turns import write_batch
 from remembrancer.protocol.memory import Turn, TurnBatch
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import SettingInvalid
 from remembrancer.store import OutcomeUnknown, Store, StoreUnavailable, Transaction, open_store
 from remembrancer.store.postgresql.store import ATTEMPTS_MAX, PostgresqlStore
@@ -381,6 +383,26 @@ def test_a_turn_of_a_batch_takes_one_round_trip(
     write_batch(database, caller, batch)
 
     assert len(requests) <= len(TURNS) + 2, requests
+
+
+def test_a_counted_search_takes_three_round_trips(
+    database: Context, requests: list[list[str]]
+) -> None:
+    """Space and session, texts, and the step together with its commit."""
+    caller = authenticate(database, new_key(database))
+    for query, response in TURNS[2:]:
+        remember(database, caller, Turn(query=query, response=response, user_id="ada"))
+    search = MemoryQuery(query_text="What did we plant?", user_id="ada")
+    first = recall(database, caller, search)
+    requests.clear()
+
+    second = recall(database, caller, search)
+
+    assert [hit.event_id for hit in second.hits] == [hit.event_id for hit in first.hits]
+    assert second.step == first.step + 1
+    assert second.shared_cubes == []
+    assert len(requests) == 3, requests
+    assert requests[-1][-1] == "commit"
 
 
 # Row-level security: a transaction of the whole store.

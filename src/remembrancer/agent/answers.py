@@ -47,6 +47,7 @@ from ..protocol import limits
 from ..protocol.agent import AnswerMode, Chat, ChatAnswer, Check, Earlier
 from ..protocol.constitution import RULES
 from ..protocol.fence import data_line, defused, fenced, indented, new_delimiter, one_line
+from ..protocol.patterns import regex
 from ..protocol.recalled import answer_items, cube_lesson, event_blocks, marked
 from ..protocol.seal import render
 from ..protocol.search import Hit, MemoryAnswer, MemoryQuery, SummaryHit
@@ -60,7 +61,7 @@ from ..search.text.languages import QUESTION_END
 from ..store import Row, Transaction
 from .second_look import judge
 
-_ASKS_FOR_SUMMARY = re.compile(
+_ASKS_FOR_SUMMARY = regex(
     r"\b(?:summari[sz]e|summary|recap|overview|what (?:have|did) we (?:decide|agree|discuss)"
     r"|zusammenfass\w*|überblick|résum\w*|resum\w*|riassum\w*|riepilog\w*)\b"
     r"|подытож|итог|обобщи|总结|概括|概述",
@@ -290,10 +291,10 @@ _SERVICE_WORDS = (
     "PUBLISH",
     "memory: not used",
 )
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_FENCE = regex(r"[ \t]*(?:```|~~~)")
 _SECRET_START, _SECRET_END = "-----BEGIN", "-----END"
 # A word, with the space before it, in which a bracket is open at the end.
-_OPEN_BRACKET = re.compile(r"\s*[^\s(\[（【<]*(?:[(\[（【][^)\]）】\n]*|<[^>\n]*)\Z")
+_OPEN_BRACKET = regex(r"\s*[^\s(\[（【<]*(?:[(\[（【][^)\]）】\n]*|<[^>\n]*)\Z")
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))  # ASCII
 _IN_CODE, _IN_LINE = "```\n", "- "  # put before a text so that the filter reads it as such
 
@@ -388,8 +389,8 @@ _USER_PART_HEADING = (
     "The user's own instructions. They add to the rules above and change none of them:"
 )
 # Complete sentences, of which the last is not followed by a ref.
-_PASSAGE = re.compile(r".*(?:[.!?。！？…][\"”’)\]]*\s+(?=[^\s(\[（【])|\n)", re.DOTALL)
-_ALL = re.compile(r".*", re.DOTALL)
+_PASSAGE = regex(r".*(?:[.!?。！？…][\"”’)\]]*\s+(?=[^\s(\[（【])|\n)", re.DOTALL)
+_ALL = regex(r".*", re.DOTALL)
 SendEvent = Callable[[str, object], None]  # sends an event of a stream: name and data
 
 
@@ -462,11 +463,9 @@ def retrieved_event(event: Row, hit: Hit | None = None) -> RetrievedEvent:
     source = read_sides(event) if hit is None else hit.source
     text = raw_dialogue(event.query, event.response, source)
     if len(text) > limits.CHAT_EVENT_CHARACTERS_MAX:
-        text = (
-            raw_dialogue(hit.query, hit.response, source)
-            if hit is not None
-            else text[: limits.CHAT_EVENT_CHARACTERS_MAX]
-        )
+        text = text[: limits.CHAT_EVENT_CHARACTERS_MAX]
+        if hit is not None:
+            text = raw_dialogue(hit.query, hit.response, source)
     if event.topic:
         text = f"Topic: {event.topic[:200]}\n{text}"
     day = day_of(event.occurred_ms, event.occurred_offset)
@@ -692,20 +691,6 @@ class ChatTurn:
         return mask_service_keys(self.request.message)
 
 
-def chat(
-    context: Context,
-    caller: Caller,
-    request: Chat,
-    idempotency: IdempotentRequest | None = None,
-) -> ChatAnswer:
-    """Answer one message. The turn is durable and searchable when this returns.
-
-    Raises the errors of `start_chat` and `finish`.
-    """
-    turn = start_chat(context, caller, request, idempotency)
-    return turn if isinstance(turn, ChatAnswer) else finish(turn)
-
-
 def start_chat(
     context: Context,
     caller: Caller,
@@ -748,13 +733,8 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
     Raises the errors of `store_turn_idempotently`.
     """
     if send_event is not None:
-        send_event(
-            "hits",
-            {
-                "step": turn.search_result.step,
-                "hits": [hit.model_dump() for hit in turn.search_result.hits],
-            },
-        )
+        hits = [hit.model_dump() for hit in turn.search_result.hits]
+        send_event("hits", {"step": turn.search_result.step, "hits": hits})
     result = _warned(_create_answer(turn, send_event), turn.request.message, send_event)
     topic = MODEL_TOPIC if result.mode == "model" else QUOTED_TOPIC
     event = IncomingTurn(
@@ -816,20 +796,18 @@ def _chat_answer(
 def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
     context = turn.context
     if not context.models.has("chat"):
-        return _quote_answer(turn, "extractive", NO_MODEL, (), send_event)
+        return _quote_answer(turn, send_event, "extractive", NO_MODEL)
     outside = may_use_outside_models(context, turn.caller)
     if not context.models.has("chat", outside=outside):
-        return _quote_answer(turn, "extractive", OUTSIDE_NOT_ALLOWED, (), send_event)
+        return _quote_answer(turn, send_event, "extractive", OUTSIDE_NOT_ALLOWED)
     earlier = turn.request.chat_history or session_messages(
         context, turn.caller, turn.request.user_id, turn.request.session_id
     )
     history = recent_messages(earlier)
+    events = events_of(context, turn.caller, turn.search_result.hits, turn.message)
     brief = Brief(
         message=turn.message,
-        events=[
-            *events_of(context, turn.caller, turn.search_result.hits, turn.message),
-            *_sources(turn),
-        ],
+        events=events + _sources(turn),
         background=background_items(turn.search_result),
         history=history,
         lessons=[
@@ -847,13 +825,8 @@ def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
     except ModelFailed as error:
         if send_event is not None:
             send_event("again", {})
-        return _quote_answer(
-            turn,
-            "fallback",
-            NO_ANSWER.format(reason=FAILURE_MESSAGES[error.reason]),
-            error.tries,
-            send_event,
-        )
+        reason = NO_ANSWER.format(reason=FAILURE_MESSAGES[error.reason])
+        return _quote_answer(turn, send_event, "fallback", reason, error.tries)
     return replace(result, history_used=len(history) if turn.request.chat_history else None)
 
 
@@ -892,10 +865,10 @@ def _events(
 
 def _quote_answer(
     turn: ChatTurn,
+    send_event: SendEvent | None,
     mode: AnswerMode,
     reason: str,
-    tries: Sequence[ModelAttempt],
-    send_event: SendEvent | None,
+    tries: Sequence[ModelAttempt] = (),
 ) -> ChatResult:
     """Return an answer of quotes, without a model."""
     text, stored_text = quoted_answer(

@@ -9,7 +9,7 @@ figure and its limits.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..accounts import require_owner, space_user_id
@@ -32,17 +32,6 @@ SQL = load_queries("remembrancer.agent", "compliance.sql")
 
 
 @dataclass(slots=True)
-class _Session:
-    """One session and its counts."""
-
-    user_id: str
-    session_id: str
-    account_id: int
-    last_ms: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-
-
-@dataclass(slots=True)
 class _Counts:
     """Counts in total, by agent (account and key; None if unknown) and by session."""
 
@@ -50,17 +39,16 @@ class _Counts:
     agents: defaultdict[tuple[int, int | None], Counter[str]] = field(
         default_factory=lambda: defaultdict(Counter)
     )
-    sessions: dict[int, _Session] = field(default_factory=dict)
+    sessions: defaultdict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    names: dict[int, Row] = field(default_factory=dict)  # user_id, session_id, account_id
+    last_ms: Counter[int] = field(default_factory=Counter)  # by session
 
-    def add(self, row: Row, counts: Mapping[str, int], *, by_key: bool = True) -> None:
-        """Add counts. The first row of a session must have its names."""
-        if row.session not in self.sessions:
-            self.sessions[row.session] = _Session(
-                user_id=row.user_id, session_id=row.session_id, account_id=row.account_id
-            )
-        session = self.sessions[row.session]
-        session.last_ms = max(session.last_ms, getattr(row, "last_ms", 0))
-        session.counts.update(counts)
+    def add(self, row: Row, names: Sequence[str], *, by_key: bool) -> None:
+        """Add columns of a row. The first row of a session must have its names."""
+        counts = {name: getattr(row, name) for name in names}
+        self.names.setdefault(row.session, row)
+        self.last_ms[row.session] = max(self.last_ms[row.session], getattr(row, "last_ms", 0))
+        self.sessions[row.session].update(counts)
         self.total.update(counts)
         if by_key:
             self.agents[row.account_id, row.key_id].update(counts)
@@ -80,46 +68,31 @@ def compliance(records: Records, caller: Caller, query: ComplianceQuery) -> Comp
         user_id = space_user_id(caller, user_id)
     since_ms = records.clock() - query.days * DAY_MS
     account_id = None if query.all else caller.account_id
-    filters: dict[str, int | str | None] = {
-        # Passed explicitly: the transaction supplies no account when it reads all of them.
-        "account_id": account_id,
-        "user_id": user_id,
-        "session_id": query.session_id,
-        "since_ms": since_ms,
-    }
+    # Passed explicitly: the transaction supplies no account when it reads all of them.
+    filters = {"account_id": account_id, "user_id": user_id, "session_id": query.session_id}
 
     def read(tx: Transaction) -> tuple[_Counts, list[Row], list[Row]]:
         return (
-            _count(tx, filters),
+            _count(tx, since_ms, **filters),
             tx.all(SQL.key_labels, account_id=account_id),
             tx.all(SQL.account_names, account_id=account_id),
         )
 
     counts, keys, accounts = records.store.read(read, account_id=account_id)
-    own = sorted(
-        (
-            session
-            for session in counts.sessions.values()
-            if session.account_id == caller.account_id
-        ),
-        key=lambda session: -session.last_ms,
-    )
+    own = [one for one, row in counts.names.items() if row.account_id == caller.account_id]
+    own.sort(key=lambda session: -counts.last_ms[session])
     listed_sessions = own[: limits.COMPLIANCE_SESSIONS_MAX]
+    only = None if caller.pinned_user_id is None else caller.key_id
     return Compliance(
         since=rfc3339(since_ms),
         total=_figures(counts.total),
-        agents=_agents(
-            counts,
-            keys,
-            accounts,
-            only=caller.key_id if caller.pinned_user_id is not None else None,
-        ),
+        agents=_agents(counts, keys, accounts, only=only),
         sessions=[
             SessionFigures(
-                user_id=session.user_id,
-                session_id=session.session_id,
-                last_at=rfc3339(session.last_ms),
-                figures=_figures(session.counts),
+                user_id=counts.names[session].user_id,
+                session_id=counts.names[session].session_id,
+                last_at=rfc3339(counts.last_ms[session]),
+                figures=_figures(counts.sessions[session]),
             )
             for session in listed_sessions
         ],
@@ -147,34 +120,32 @@ def session_compliance(records: Records, caller: Caller, user_id: str, session_i
 
 def service_compliance(records: Records) -> Figures:
     """Return the metrics of the last day for all accounts together. Raises StoreUnavailable."""
-    filters: dict[str, int | str | None] = {
-        "account_id": None,
-        "user_id": None,
-        "session_id": None,
-        "since_ms": records.clock() - DAY_MS,
-    }
-    return _figures(records.store.read(lambda tx: _count(tx, filters)).total)
+    since_ms = records.clock() - DAY_MS
+    every = {"account_id": None, "user_id": None, "session_id": None}
+    return _figures(records.store.read(lambda tx: _count(tx, since_ms, **every)).total)
 
 
-def _count(tx: Transaction, filters: Mapping[str, int | str | None]) -> _Counts:
+_COLUMNS: dict[str, tuple[tuple[str, ...], bool]] = {  # of a statement; counted by key, too
+    SQL.steps_since: (
+        ("searches", "turns_due", "remembered", "turnless", "seals_due", "sealed"),
+        True,
+    ),
+    SQL.cubes_since: (("shown", "rated"), True),
+    SQL.looks_since: (("looks", "turns_looked", "passed"), True),
+    SQL.turns_since: (("turns", "questions", "looks_due", "looked"), False),
+}
+
+
+def _count(tx: Transaction, since_ms: int, **filters: int | str | None) -> _Counts:
     result = _Counts()
-    for row in tx.all(SQL.steps_since, **filters):
-        names = ("searches", "turns_due", "remembered", "turnless", "seals_due", "sealed")
-        result.add(row, {name: getattr(row, name) for name in names})
-    for row in tx.all(SQL.cubes_since, **filters):
-        result.add(row, {"shown": row.shown, "rated": row.rated})
-    for row in tx.all(SQL.looks_since, **filters):
-        result.add(row, {"looks": row.looks, "turns_looked": row.turns, "passed": row.passed})
-    for row in tx.all(SQL.turns_since, **filters):
-        counts = {
-            name: getattr(row, name) for name in ("turns", "questions", "looks_due", "looked")
-        }
-        result.add(row, counts, by_key=False)
+    for statement, (names, by_key) in _COLUMNS.items():
+        for row in tx.all(statement, since_ms=since_ms, **filters):
+            result.add(row, names, by_key=by_key)
     # Per session, so that surplus searches of one do not hide missing searches of another.
-    for session in result.sessions.values():
-        _count_searched(session.counts)
+    for counts in result.sessions.values():
+        _count_searched(counts)
         for name in ("searched", "searches_due"):
-            result.total[name] += session.counts[name]
+            result.total[name] += counts[name]
     return result
 
 

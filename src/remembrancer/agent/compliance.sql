@@ -29,7 +29,7 @@ group by steps.key_id, steps.session, spaces.account_id;  -- join order: filteri
 
 -- looks_since: Count second looks per session and key, the turns reviewed, and those that passed their last review
 select looks.session, looks.key_id, spaces.account_id, spaces.user_id, sessions.session_id, max(looks.looked_ms) as last_ms,
-    sum(looks.passed + looks.failed) as looks, count(*) as turns, sum(looks.last_passed) as passed
+    sum(looks.passed + looks.failed) as looks, count(*) as turns_looked, sum(looks.last_passed) as passed
 from looks cross join sessions cross join spaces
 where sessions.account_id = looks.account_id and sessions.id = looks.session
     and spaces.account_id = looks.account_id and spaces.id = sessions.space_id and looks.looked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)

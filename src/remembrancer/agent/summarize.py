@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from importlib import resources
 from itertools import accumulate
 from math import ceil
@@ -85,6 +86,9 @@ _CHARACTERS_PER_WORD = 6  # models count words better than characters
 class SummaryRun:
     """The model calls of one request, the sentences dropped, and a note on the result."""
 
+    context: Context
+    caller: Caller
+    budget: Budget
     tries: list[ModelAttempt] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     detail: str | None = None
@@ -93,6 +97,34 @@ class SummaryRun:
         """Record a sentence that was left out."""
         if len(self.dropped) < limits.SUMMARY_DROPPED_MAX:
             self.dropped.append(Dropped(sentence=sentence[:EXCERPT_CHARACTERS_MAX], detail=detail))
+
+    def ask(self, texts: Sequence[RetrievedEvent], task: str) -> str | None:
+        """Return a model's cleaned answer about these texts, or None; `detail` says why."""
+        models = self.context.models
+        if not models.has("summarize"):
+            self.detail = _NO_MODEL
+            return None
+        outside = may_use_outside_models(self.context, self.caller)
+        if not models.has("summarize", outside=outside):
+            self.detail = _NOT_ALLOWED
+            return None
+        data = fenced(event_blocks(_fit_source(texts)), new_delimiter())
+        messages = (
+            ModelMessage("system", _RULES),
+            ModelMessage("user", f"The source (data):\n{data}\n\n{task}"),
+        )
+        request = ModelRequest(slot="summarize", messages=messages, outside=outside)
+        try:
+            reply = models.ask(request, self.budget)
+        except ModelFailed as error:
+            self.tries += error.tries
+            self.detail = _NO_ANSWER.format(reason=FAILURE_MESSAGES[error.reason])
+            return None
+        self.tries += reply.tries
+        text = clean(reply.text, ()).strip()
+        if not text:
+            self.detail = _NOTHING_USABLE
+        return text or None
 
 
 def draft_summary(context: Context, caller: Caller, request: SummaryAsked) -> SummaryDraft:
@@ -113,16 +145,14 @@ def draft_summary(context: Context, caller: Caller, request: SummaryAsked) -> Su
         for row in source.turns
     ]
     characters_min, characters_max = _length_range(source)
-    run = SummaryRun()
+    run = SummaryRun(context, caller, Budget.of(context.settings))
     chosen: list[str] = []
     task = _L1.format(
         characters=characters_max,
         words=max(characters_max // _CHARACTERS_PER_WORD, 1),
         characters_min=characters_min,
     )
-    if model_text := _request_text(
-        context, caller, texts, task, run, budget=Budget.of(context.settings)
-    ):
+    if model_text := run.ask(texts, task):
         chosen = _select_sentences(_supported_sentences(model_text, texts, run), characters_max)
         if not chosen:
             run.detail = _NOTHING_USABLE
@@ -136,10 +166,7 @@ def draft_summary(context: Context, caller: Caller, request: SummaryAsked) -> Su
     ratio = round(len(text) / max(source.characters, 1), 4)
     off = off_length(ratio, len(text))
     earlier = source.count - len(source.turns)
-    notes = [
-        run.detail,
-        _LATEST.format(covered=len(source.turns), earlier=earlier) if earlier else None,
-    ]
+    latest = _LATEST.format(covered=len(source.turns), earlier=earlier) if earlier else None
     return SummaryDraft(
         summary_text=text,
         made_by=made_by,
@@ -148,7 +175,7 @@ def draft_summary(context: Context, caller: Caller, request: SummaryAsked) -> Su
         dropped=run.dropped,
         usage=usage_of(run.tries),
         warning=off and f"It is {off}",
-        detail=" ".join(note for note in notes if note) or None,
+        detail=" ".join(filter(None, (run.detail, latest))) or None,
     )
 
 
@@ -168,35 +195,20 @@ def make_map(
     if (first := stored_answer(context, idempotency)) is not None:
         return MapUpdated.model_validate_json(first)
     budget = Budget.of(context.settings)  # shared by all attempts to update this map
-    return update_map(
-        context,
-        caller,
-        request,
-        idempotency,
-        lambda l1s: _model_map(context, caller, l1s, budget),
-    )
+    tell = partial(_model_map, context, caller, budget)
+    return update_map(context, caller, request, idempotency, tell)
 
 
-def _model_map(context: Context, caller: Caller, l1s: Sequence[Row], budget: Budget) -> MapLines:
+def _model_map(context: Context, caller: Caller, budget: Budget, l1s: Sequence[Row]) -> MapLines:
     """Return the lines of a model, and sentences of the L1s that no line covers."""
-    run = SummaryRun()
+    run = SummaryRun(context, caller, budget)
     room = map_budget(l1s)
     texts = {
         row.l1_id: _source_text(row.l1_id, day_of(row.created_ms), row.topic, row.text)
         for row in l1s
     }
-    model_text = (
-        _request_text(
-            context,
-            caller,
-            list(texts.values()),
-            _MAP.format(characters=room),
-            run,
-            budget=budget,
-        )
-        if l1s
-        else None
-    )
+    task = _MAP.format(characters=room)
+    model_text = run.ask(list(texts.values()), task) if l1s else None
     by_id = {row.l1_id: row for row in l1s}
     lines: list[str] = []
     covered_ids: set[str] = set()
@@ -242,43 +254,6 @@ def _length_range(source: SummarySource) -> tuple[int, int]:
     """Return the minimum and maximum length of an L1 of these turns, in characters."""
     characters_max = min(int(RATIO_MOST * source.characters), limits.L1_CHARACTERS_MAX)
     return min(ceil(RATIO_LEAST * source.characters), characters_max), characters_max
-
-
-def _request_text(
-    context: Context,
-    caller: Caller,
-    texts: Sequence[RetrievedEvent],
-    task: str,
-    run: SummaryRun,
-    *,
-    budget: Budget,
-) -> str | None:
-    """Return a model's cleaned answer about these texts, or None; `run.detail` says why."""
-    if not context.models.has("summarize"):
-        run.detail = _NO_MODEL
-        return None
-    outside = may_use_outside_models(context, caller)
-    if not context.models.has("summarize", outside=outside):
-        run.detail = _NOT_ALLOWED
-        return None
-    data = fenced(event_blocks(_fit_source(texts)), new_delimiter())
-    messages = (
-        ModelMessage("system", _RULES),
-        ModelMessage("user", f"The source (data):\n{data}\n\n{task}"),
-    )
-    try:
-        reply = context.models.ask(
-            ModelRequest(slot="summarize", messages=messages, outside=outside), budget
-        )
-    except ModelFailed as error:
-        run.tries += error.tries
-        run.detail = _NO_ANSWER.format(reason=FAILURE_MESSAGES[error.reason])
-        return None
-    run.tries += reply.tries
-    text = clean(reply.text, ()).strip()
-    if not text:
-        run.detail = _NOTHING_USABLE
-    return text or None
 
 
 def _fit_source(texts: Sequence[RetrievedEvent]) -> Sequence[RetrievedEvent]:

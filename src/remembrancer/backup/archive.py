@@ -347,7 +347,7 @@ class Archiver:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._watch.__exit__()
+        self._watch.close()
         self._lock.close()
 
     def step(self) -> ArchiveSegment | None:

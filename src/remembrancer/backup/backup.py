@@ -548,7 +548,8 @@ class _Restoring:
             return
         target = Path(url.partition(":")[2])
         if target.exists():  # renamed by a run that was killed after that
-            self._require_restored(url)
+            with closing(open_store(url)) as store:
+                self._verify(store)
             return
         part = target.with_name(f"{target.name}.restoring")
         self._migrated(part)
@@ -595,10 +596,6 @@ class _Restoring:
                 copying.finish(target)
             elif store_digest(target) != expected:
                 raise RestoreRefused(f"the store at {place_of(url)} is not empty: name a new one.")
-
-    def _require_restored(self, url: str) -> None:
-        with closing(open_store(url)) as store:
-            self._verify(store)
 
     def _verify(self, store: Store) -> None:
         """Compare a store with the manifest. Migrations change rows, but not those of memory."""

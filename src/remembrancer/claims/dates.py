@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from importlib import resources
 
+from ..protocol.patterns import regex
 from ..search.text.languages import LANGUAGES, normalize
 from .numbers import CHINESE, parse_chinese
 from .values import Claim, Clock, Dates, PartialDate, Quantity, exact_date, shift
@@ -31,49 +32,47 @@ _SPAN = (
     r"(?:-|\u2013|\u2014|to|bis|und|and|et|au|al|y|по|и)[ ]?(?:le[ ])?)?"
 )
 _PATTERNS = [
-    re.compile(
+    regex(
         rf"(?<![\w.-])(?P<y>\d{{4}})(?P<s>[-/.])(?P<m>\d{{1,2}})(?P=s){_D}(?![\d-]|[./]\d)",
         re.ASCII,
     ),
-    re.compile(r"(?<![\w.-])(?P<y>(?:19|20)\d\d)-(?P<m>0[1-9]|1[0-2])(?![\d-])", re.ASCII),
-    re.compile(
+    regex(r"(?<![\w.-])(?P<y>(?:19|20)\d\d)-(?P<m>0[1-9]|1[0-2])(?![\d-])", re.ASCII),
+    regex(
         r"(?<![\w./-])(?P<dm>\d{1,2})(?P<s>[-/.])(?P<md>\d{1,2})(?P=s)"
         r"(?P<y>\d{4}|\d\d)(?!\d|[./-]\d)",
         re.ASCII,
     ),
-    re.compile(
+    regex(
         rf"(?<![\w.]){_SPAN}{_D}{_ORDINAL}[ ]?{_OF}{_NAME}(?![^\W\d_])\.?,?"
         rf"(?:[ ](?:(?:de|del|of)[ ])?{_Y}(?!\d|[.,]\d)(?:[ ]г(?:ода|\.))?)?",
         re.IGNORECASE,
     ),
-    re.compile(
+    regex(
         rf"(?<![^\W_]){_NAME}\.?[ ](?:the[ ])?{_D}(?:st|nd|rd|th)?"
         rf"(?:[ ]?(?:-|\u2013|to|and)[ ]?(?P<d0>\d{{1,2}})(?:st|nd|rd|th)?)?"
         rf"(?!\d|[.,:]\d|[^\W\d_])(?:,?[ ]{_Y}(?!\d|[.,]\d))?",
         re.IGNORECASE,
     ),
-    re.compile(
-        rf"(?<![^\W_]){_NAME}\.?,?[ ]{_OF}{_Y}(?!\d|[.,]\d)(?:[ ]г(?:ода|\.))?", re.IGNORECASE
-    ),
-    re.compile(
+    regex(rf"(?<![^\W_]){_NAME}\.?,?[ ]{_OF}{_Y}(?!\d|[.,]\d)(?:[ ]г(?:ода|\.))?", re.IGNORECASE),
+    regex(
         rf"(?:(?<![^\W_])(?:in|im|en|since|until|till|by|before|after|of|seit|anfang|mitte|ende|ab"
         rf"|bis|early|mid|late|last|next|this|fin|début"
         rf"|в|во|до|с|к|начале|конце|середине)[ ]){_NAME}(?![^\W\d_]|[ ]\d)",
         re.IGNORECASE,
     ),
-    re.compile(r"(?<![\w./-])(?P<d>0?[1-9]|[12]\d|3[01])\.(?P<m>0?[1-9]|1[0-2])\.(?!\d)", re.ASCII),
-    re.compile(
+    regex(r"(?<![\w./-])(?P<d>0?[1-9]|[12]\d|3[01])\.(?P<m>0?[1-9]|1[0-2])\.(?!\d)", re.ASCII),
+    regex(
         rf"(?:(?:(?P<y>\d{{4}}|[零〇一二三四五六七八九]{{4}})|(?P<near>去|今|明))年[ ]?)?"
         rf"(?P<m>\d{{1,2}}|{CHINESE})月(?:[ ]?(?P<d>\d{{1,2}}|{CHINESE})[日号號]?"
         rf"(?:[ ]?(?:至|到|-|\u2013|\u2014|~)[ ]?(?P<d0>\d{{1,2}})[日号號])?)?"
     ),
-    re.compile(r"(?P<y>\d{4}|[零〇一二三四五六七八九]{4})年(?!\w?级)"),
+    regex(r"(?P<y>\d{4}|[零〇一二三四五六七八九]{4})年(?!\w?级)"),
 ]
 _AMBIGUOUS_PATTERN = 2  # index of the pattern in which day and month may be in either order
 _OF_NAMES = range(3, 7)  # indexes of the patterns with the name of a month
 _HAN_PATTERNS = range(8, 10)
 _NEAR_YEARS = {"去": -1, "今": 0, "明": 1}
-_WORD, _LINE = re.compile(r"[^\W\d_]+"), re.compile(r"[^\n]+")
+_WORD, _LINE = regex(r"[^\W\d_]+"), regex(r"[^\n]+")
 
 
 def _needed_words(names: Iterable[str]) -> frozenset[str]:
@@ -96,7 +95,7 @@ def _matches(
 
 
 _MONTH_WORDS = _needed_words(_MONTHS)
-_HAN_CHARACTER = re.compile(r"[\u3400-\u9fff]")
+_HAN_CHARACTER = regex(r"[\u3400-\u9fff]")
 
 
 def dates(text: str, day: date) -> Iterator[Claim]:
@@ -198,19 +197,19 @@ _SPACED = {
 }
 _OFFSET, _WEEKDAY, _PERIOD = (_one_of(_SPACED[kind]) for kind in "tws")
 _SPACED_DAYS = [word for word in _DAYS if ord(word[0]) < 0x3400]
-_DAY_WORD = re.compile(rf"(?<![^\W\d_])(?:{_one_of(_SPACED_DAYS)})(?![^\W\d_])", re.IGNORECASE)
-_HAN_DAY = re.compile(_one_of([word for word in _DAYS if ord(word[0]) >= 0x3400]))
-_WEEKDAY_PHRASE = re.compile(
+_DAY_WORD = regex(rf"(?<![^\W\d_])(?:{_one_of(_SPACED_DAYS)})(?![^\W\d_])", re.IGNORECASE)
+_HAN_DAY = regex(_one_of([word for word in _DAYS if ord(word[0]) >= 0x3400]))
+_WEEKDAY_PHRASE = regex(
     rf"\b(?:(?P<offset>{_OFFSET})[ ])?(?P<weekday>{_WEEKDAY})s?"
     rf"(?:[ ](?:que viene|(?P<after>{_OFFSET})))?\b",
     re.IGNORECASE,
 )
-_PERIOD_PHRASE = re.compile(
+_PERIOD_PHRASE = regex(
     rf"\b(?:(?P<offset>{_OFFSET})[ ](?P<period>{_PERIOD})"
     rf"|(?P<period_2>{_PERIOD})[ ](?P<after>{_OFFSET}))\b",
     re.IGNORECASE,
 )
-_HAN = re.compile(
+_HAN = regex(
     r"(?P<offset>上上|下下|上个?|下个?|这个?|本)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])"
     r"|(?P<offset_2>上个?|下个?|这个?|本)(?P<period>周|星期|月)|(?P<year>去|今|明)年"
 )
@@ -225,10 +224,10 @@ _HAN_OFFSETS = {
     "下个": 1,
     "下下": 2,
 }
-_AGO_BEFORE = re.compile(r"(?:\bvor|\bil y a|\bhace)[ ]$", re.IGNORECASE)
-_AGO_AFTER = re.compile(r"[ ](?:ago|earlier|назад|атрас)\b|(?:以?前)", re.IGNORECASE)
-_IN_BEFORE = re.compile(r"(?:\bin|\bdans|\ben|\bчерез)[ ]$", re.IGNORECASE)
-_IN_AFTER = re.compile(r"[ ](?:from now|later)\b|(?:以?后|之后)", re.IGNORECASE)
+_AGO_BEFORE = regex(r"(?:\bvor|\bil y a|\bhace)[ ]$", re.IGNORECASE)
+_AGO_AFTER = regex(r"[ ](?:ago|earlier|назад|атрас)\b|(?:以?前)", re.IGNORECASE)
+_IN_BEFORE = regex(r"(?:\bin|\bdans|\ben|\bчерез)[ ]$", re.IGNORECASE)
+_IN_AFTER = regex(r"[ ](?:from now|later)\b|(?:以?后|之后)", re.IGNORECASE)
 _DAY_SECONDS = 86_400
 
 
@@ -353,26 +352,26 @@ _PART = (
     r"|du (?:matin|soir)|de l['’]après-midi))"
 )
 _PART_2 = _PART.replace("?P<half>", "?P<half_2>").replace("?P<part>", "?P<part_2>")
-_COLON = re.compile(
+_COLON = regex(
     rf"(?<![\w:.,/-])(?P<h>[01]?\d|2[0-4])"
     rf"(?P<mark>[:\uff1a]|[ ]?[hH][ ]?|\.(?=\d\d[ ]?(?:Uhr|[ap]\.?m)))"
     rf"(?P<m>[0-5]\d)(?::[0-5]\d)?(?![\d:]|[.,]\d|[ ]?(?:min|мин))"
     rf"(?:[ ]?(?:Uhr|ч(?![^\W\d_])))?{_PART}?",
     re.ASCII,
 )
-_HOUR = re.compile(
+_HOUR = regex(
     rf"(?<![\w:.,/-])(?P<h>[01]?\d|2[0-4])(?:[ ]Uhr(?:[ ](?P<m>[0-5]\d)(?!\d))?(?:{_PART})?"
     rf"|(?:[ ]?(?:heures?|час(?:ов|а)?|часу?))?{_PART_2})",
     re.ASCII,
 )
-_HAN_HOURS = re.compile(
+_HAN_HOURS = regex(
     rf"(?P<part>凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?"
     rf"(?P<h>\d{{1,2}}|{CHINESE})[点點时](?!间|候|代|刻|常)"
     rf"(?:(?P<quarter>[一三])刻|(?P<m>\d{{1,2}}|{CHINESE})分?|(?P<half>半)|整|钟)?"
 )
 _RUSSIAN_PREPOSITIONS = ("в ", "к ", "до ", "с ", "около ")
 _AFTERNOON = frozenset({"下午", "傍晚", "晚上", "夜里", "中午"})
-_PART_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
+_PART_WORD = regex(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 
 
 def clocks(text: str) -> Iterator[Claim]:

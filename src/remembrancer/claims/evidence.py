@@ -11,25 +11,26 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import islice, product
 
+from ..protocol.patterns import regex
 from ..search.text.analysis import terms
 from ..search.text.languages import BY_CODE, stem
 from .extract import claims_in, language_of, normalize_name, sentences, unify_characters
 from .statements import Statement
 from .values import Claim, Clock, Dates, Name, PartialDate, Quantity, Verbatim, exact_date, shift
 
-_WORD = re.compile(r"[^\W_\u3400-\u9fff]+(?:['’][^\W\d_]+)?")
+_WORD = regex(r"[^\W_\u3400-\u9fff]+(?:['’][^\W\d_]+)?")
 _YEAR_DISTANCE_MAX = 1  # a date without a year is within one year of the event
 _ALTERNATIVES_MAX = 3
 _BEFORE_ADDRESS = frozenset({"", " ", "\n", "(", "<", '"', "'", "`"})
-_URL_CONTINUES = re.compile(r"[\w/%=&@-]|[.?#:]\w", re.ASCII)
+_URL_CONTINUES = regex(r"[\w/%=&@-]|[.?#:]\w", re.ASCII)
 RUSSIAN = BY_CODE["ru"].number
 STATEMENTS_MAX = 5_000  # sentences of one event that are compared with a sentence of a draft
 STATEMENT_CHARACTERS_MAX = 400  # of such a sentence
 STATEMENTS_COMPARED_MAX = 10  # the most similar ones
 _PLACES_VISITED_MAX = 10_000  # of words in sentences, for one sentence of a draft
-_WORD_OR_SIGN = re.compile(r"[^\W_\u3400-\u9fff]+|[\u3400-\u9fff]")
+_WORD_OR_SIGN = regex(r"[^\W_\u3400-\u9fff]+|[\u3400-\u9fff]")
 _BEGINNING_CHARACTERS = 4
-_CYRILLIC = re.compile("[\u0400-\u052f]")
+_CYRILLIC = regex("[\u0400-\u052f]")
 
 
 class EventEvidence:

@@ -10,6 +10,7 @@ from datetime import date
 from importlib import resources
 from typing import NamedTuple
 
+from ..protocol.patterns import regex
 from ..search.text.analysis import words
 from ..search.text.languages import BY_CODE, LANGUAGES, detect, normalize, unaccented
 from .dates import clocks, dates, relative_dates, resolve, weekday_words
@@ -21,40 +22,38 @@ from .values import Claim, Kind, Name, Verbatim
 # A claim belongs to the next tag in its sentence or, if there is none, to the last one before it.
 # Adjacent tags count as one. A tag after the full stop belongs to the sentence before it.
 
-_REF = re.compile(
+_REF = regex(
     r"[(\uff08\[][ ]{0,3}refs?[ ]{0,3}[:\uff1a][ ]{0,3}"
     r"(?P<ids>[^()\uff08\uff09\[\]\n]{1,2000})[)\uff09\]]",
     re.IGNORECASE,
 )
-_MARK = re.compile(
-    r"[\[\u3010](?P<mark>general|unverified|assumption)[\]\u3011](?!\()", re.IGNORECASE
-)
+_MARK = regex(r"[\[\u3010](?P<mark>general|unverified|assumption)[\]\u3011](?!\()", re.IGNORECASE)
 TAG_CHARACTERS_MAX = 2_100  # more than one tag can have
-_ID = re.compile(r"[^\s,;\uff0c、\uff1b`<>]{1,256}")
-_EVENT_ID = re.compile(r"[ ]?(?<![0-9A-Za-z_])e_[0-9a-z]{13}(?![0-9A-Za-z_])")
-_BRACKETED = re.compile(
+_ID = regex(r"[^\s,;\uff0c、\uff1b`<>]{1,256}")
+_EVENT_ID = regex(r"[ ]?(?<![0-9A-Za-z_])e_[0-9a-z]{13}(?![0-9A-Za-z_])")
+_BRACKETED = regex(
     r"[(\[\uff08\u3010][ ]{0,3}"
     r"(?P<ids>e_[0-9a-z]{13}(?:[ ]{0,3}[,;][ ]{0,3}e_[0-9a-z]{13}){0,20})"
     r"[ ]{0,3}[)\]\uff09\u3011]"
 )
-_TAG_GAP = re.compile(r"[\s,;.*_]*")
-_SENTENCE_END = re.compile(
+_TAG_GAP = regex(r"[\s,;.*_]*")
+_SENTENCE_END = regex(
     r"(?<![.!?\u2026])(?P<stop>[.!?\u2026]++)[\"'”’»)*_]*+"
     r"(?=\s+[^\s\da-z\u0430-\u044f]|\s+[\d][^\n]{0,3}|\s*$)"
     r"|(?P<han>[。！？；])[”’」』）]*|(?P<line>\n)",
     re.MULTILINE,
 )
-_SENTENCE_MARK = re.compile("[.!?\u2026。！？；\\n]")
-_ABBREVIATION = re.compile(
+_SENTENCE_MARK = regex("[.!?\u2026。！？；\\n]")
+_ABBREVIATION = regex(
     r"(?:^|[\s(])(?:[^\W\d_]|mr|mrs|ms|dr|prof|st|no|nr|ca|vs|etc|e\.g|i\.e|z\.\s?b|d\.\s?h|bzw"
     r"|inkl|evtl|usw|approx|inc|ltd|sr|sra|mme|av|tel|str|руб|тыс|г|ул|т\.\s?е|им)$",
     re.IGNORECASE,
 )
-_SPACE = re.compile(r"[\s]*")
-_FENCE = re.compile(r"^[ ]{0,3}(?P<fence>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+_SPACE = regex(r"[\s]*")
+_FENCE = regex(r"^[ ]{0,3}(?P<fence>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 # A list marker: a dash, a bullet or a number at the start of a line.
-BULLET = re.compile(r"^[ \t>]*+(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
-_HEADING = re.compile(  # a line with # before it, or the head of a table
+BULLET = regex(r"^[ \t>]*+(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+_HEADING = regex(  # a line with # before it, or the head of a table
     r"[ ]{0,3}#{1,6}[ ]|[^\n|]*+\|[^\n]*+\n[ |:-]*-{3}[ |:-]*$", re.MULTILINE
 )
 
@@ -241,28 +240,28 @@ def keep_refs(text: str, allowed: Collection[str]) -> str:
 # --- Find values that are compared as text: URLs, e-mail and IP addresses, versions, phone numbers
 
 _ENDS = r"\s<>()\[\]{}\"'`|\\\x00\u3000-\u303f\uff00-\uffef\u4e00-\u9fff"
-_URL = re.compile(
+_URL = regex(
     rf"(?<![a-z0-9_@])(?:[a-z][a-z0-9+.-]{{1,15}}://|www\.)[^{_ENDS}]{{1,2000}}",
     re.IGNORECASE,
 )
-_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.ASCII)
-_IP = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}|:\d{1,5})?(?![\w.]*\d)", re.ASCII)
-_IP_6 = re.compile(r"(?<![\w:])(?:[0-9a-f]{1,4}:){2,7}[0-9a-f:]{1,40}(?:/\d{1,3})?", re.IGNORECASE)
-_PHONE = re.compile(r"(?<![\w+])\+\d{1,3}(?:[ ()/-]{1,2}\d{1,12}){1,6}", re.ASCII)
-_VERSION = re.compile(
+_MAIL = regex(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.ASCII)
+_IP = regex(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}|:\d{1,5})?(?![\w.]*\d)", re.ASCII)
+_IP_6 = regex(r"(?<![\w:])(?:[0-9a-f]{1,4}:){2,7}[0-9a-f:]{1,40}(?:/\d{1,3})?", re.IGNORECASE)
+_PHONE = regex(r"(?<![\w+])\+\d{1,3}(?:[ ()/-]{1,2}\d{1,12}){1,6}", re.ASCII)
+_VERSION = regex(
     r"(?<![\w.])v?\d{1,9}(?:\.\d{1,9}){2,6}(?:[-+][0-9a-z.]{1,40})?(?![\w.]*\d)"
     r"|(?<![\w.])v\d{1,9}(?:\.\d{1,9}){0,1}(?![\w.]*\d)",
     re.ASCII,
 )
-_LONG_NUMBER = re.compile(r"(?<!\d)\d{41,}(?!\d)", re.ASCII)  # too long to be an amount
-_DAY = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d{4}|\d\d)|\d{4}\.\d{1,2}\.\d{1,2}")
-_THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")
-_CODE = re.compile(  # letters and digits in one word: QX7T2M, RTX-4090, G17
+_LONG_NUMBER = regex(r"(?<!\d)\d{41,}(?!\d)", re.ASCII)  # too long to be an amount
+_DAY = regex(r"\d{1,2}\.\d{1,2}\.(?:\d{4}|\d\d)|\d{4}\.\d{1,2}\.\d{1,2}")
+_THOUSANDS = regex(r"\d{1,3}(?:\.\d{3})+")
+_CODE = regex(  # letters and digits in one word: QX7T2M, RTX-4090, G17
     r"(?<![\w./-])(?=[a-z_/-]{0,30}\d)(?=\d{0,30}[-_/]?[a-z])[a-z0-9]+(?:[-_/][a-z0-9]+){0,12}(?![\w])",
     re.IGNORECASE | re.ASCII,
 )
 # Numbers, not codes: 5km, 3rd, 4-year-old, 5-7km, 14h15.
-_WITH_UNIT = re.compile(r"\d+(?:[-_/]?[a-z]+(?:-[a-z]+)*|[-/]\d+[a-z]*|h\d+)", re.IGNORECASE)
+_WITH_UNIT = regex(r"\d+(?:[-_/]?[a-z]+(?:-[a-z]+)*|[-/]\d+[a-z]*|h\d+)", re.IGNORECASE)
 _TRAILING = ".,;:!?*_~"
 
 
@@ -307,12 +306,12 @@ def _verbatim(kind: Kind, match: re.Match[str], text: str) -> Claim:
 
 # --- Find names of people, places and things: capitalized words, and the equivalent in Chinese
 
-_WORD = re.compile(
+_WORD = regex(
     r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
     r"[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]*(?:['’-][^\W\d_\u3400-\u9fff]+)*"
 )
-_NAME_GAP = re.compile(r"[ ](?:(?:van|von|de|da|del|di|du|der|den|ten|la|le|bin|al)[ ]){0,2}")
-_SENTENCE_START = re.compile(
+_NAME_GAP = regex(r"[ ](?:(?:van|von|de|da|del|di|du|der|den|ten|la|le|bin|al)[ ]){0,2}")
+_SENTENCE_START = regex(
     r"(?:^|[.!?:;¡¿\n\u2026。！？：；|>\"“„«(*_#]|[-+•–—])[\s\"“„«'(*_>\x00-]*$"
 )
 _TABLE = tomllib.loads(resources.files(__package__).joinpath("names.toml").read_text("utf-8"))
@@ -328,14 +327,14 @@ _STOP = frozenset(
     word for code in ("en", "de", "fr", "es", "ru", "it", "pt", "nl") for word in BY_CODE[code].stop
 )
 _SURNAMES = "".join(_TABLE["surnames"].split())
-_HAN = re.compile(
+_HAN = regex(
     rf"(?P<one>[{_SURNAMES}][\u4e00-\u9fff]{{0,2}}?)"
     r"(?=先生|女士|小姐|老师|医生|教授|经理|律师|师傅|阿姨|叔叔)"
     rf"|(?:名叫|叫做|姓名是|是|叫)(?P<two>[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?)(?=[，。,.（( ]|$)"
     r"|《(?P<three>[^《》\n]{1,60})》"
 )
-_CYRILLIC = re.compile("[\u0400-\u052f]")
-_POSSESSIVE = re.compile(r"['’](?:s|S)?$")
+_CYRILLIC = regex("[\u0400-\u052f]")
+_POSSESSIVE = regex(r"['’](?:s|S)?$")
 WORDS_MAX = 8  # of one name; a longer run is a headline
 
 

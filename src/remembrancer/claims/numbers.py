@@ -10,18 +10,19 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+from ..protocol.patterns import regex
 from .values import Claim, Quantity
 
 # --- Find units and currencies after a number, with their base units (units.toml) ------------
 
 ENDING_CHARACTERS_MAX = 3  # characters that a star in the table matches
 _UNSPACED_CHARACTERS_MAX = 4  # of the longest unit of a language without spaces
-_UNIT_WORD = re.compile(
+_UNIT_WORD = regex(
     r"(?:°\s?[CFcf]?(?![^\W\d_])|[%‰℃℉€$£¥₽₹]"
     r"|[^\W\d_\u3400-\u9fff]+(?:[²³23](?![\d.]))?(?:/[^\W\d_\u3400-\u9fff]+)?)"
 )
-_NEXT_WORD = re.compile(r"[ ]([^\W\d_\u3400-\u9fff]+)")
-_HAN = re.compile(r"[\u3400-\u9fff]")
+_NEXT_WORD = regex(r"[ ]([^\W\d_\u3400-\u9fff]+)")
+_HAN = regex(r"[\u3400-\u9fff]")
 
 
 class Unit(NamedTuple):
@@ -106,8 +107,8 @@ _LANGUAGES: dict[str, dict[str, Any]] = _WORDS_TABLE["languages"]
 ARTICLES = frozenset(_WORDS_TABLE["articles"].split())
 _AMBIGUOUS_WORDS = frozenset(_WORDS_TABLE["ambiguous"].split())
 _CONJUNCTIONS = frozenset({"and", "und", "et", "y"})
-_WORD = re.compile(r"[^\W\d_\u3400-\u9fff]+")
-_GAP = re.compile(r"[ \u2011-]")
+_WORD = regex(r"[^\W\d_\u3400-\u9fff]+")
+_GAP = regex(r"[ \u2011-]")
 
 
 class NumberMatch(NamedTuple):
@@ -288,7 +289,7 @@ def parse_chinese(numerals: str) -> Fraction:
 # --- Find numbers with their units: 1,250 EUR, 1.250 €, zwölf Prozent, 百分之三十, 1 h 30 min
 
 _LETTERS = r"A-Za-z_\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
-_NUMBER = re.compile(
+_NUMBER = regex(
     rf"(?P<sign>(?<![\w)\].%-])-)?(?<![{_LETTERS}\d])(?<!\d[.,])"
     r"(?P<digits>\d{1,3}(?P<mark>[.,' \u2019])\d{3}(?:(?P=mark)\d{3})*"
     r"(?:(?!(?P=mark))[.,]\d{1,15})?(?![\d])"
@@ -296,29 +297,27 @@ _NUMBER = re.compile(
     r"(?P<half>½)?",
     re.ASCII,
 )
-_CURRENCY_BEFORE = re.compile(rf"({CURRENCY_SIGNS})\s?$")
+_CURRENCY_BEFORE = regex(rf"({CURRENCY_SIGNS})\s?$")
 _MAGNITUDES = _by_word(_WORDS_TABLE["magnitudes"])
-_MAGNITUDE = re.compile(rf"[ ]?([万亿千]|[{_LETTERS}]+)\.?(?![{_LETTERS}\d])|[ ]?([万亿千])")
-_PREPOSITION = re.compile(r"[ ]d(?:e[ ]|['’])")  # deux millions d'euros
-_HALF_MORE = re.compile(r"[ -](?:and a half|et demie?|y medi[ao]|с половиной)\b", re.IGNORECASE)
-_HAN_NUMBER = re.compile(
+_MAGNITUDE = regex(rf"[ ]?([万亿千]|[{_LETTERS}]+)\.?(?![{_LETTERS}\d])|[ ]?([万亿千])")
+_PREPOSITION = regex(r"[ ]d(?:e[ ]|['’])")  # deux millions d'euros
+_HALF_MORE = regex(r"[ -](?:and a half|et demie?|y medi[ao]|с половиной)\b", re.IGNORECASE)
+_HAN_NUMBER = regex(
     rf"(?P<share>百分之)?(?P<digits>{CHINESE}|\d{{1,40}}(?:\.\d{{1,40}})?)"
     r"(?P<half>个半|半(?=[小天年个月公]))?"
 )
-_HAN_WITH_FRACTION = re.compile(
+_HAN_WITH_FRACTION = regex(
     r"(?P<first>[一二两三\d])(?P<unit>米|块)(?P<after>[零一二三四五六七八九]{1,2}|\d{1,2})"
     r"(?![\d一二三四五六七八九十百千万厘分])"
 )
-_HAN_SUM = re.compile(r"(?<!\d)(\d{1,40}(?:\.\d{1,40})?)([万亿])(\d{1,40})([千百])")
-_WITH_PLACE_VALUES = re.compile(
-    "(?=.*[十百千万亿])(?=.*[一二两三四五六七八九])(?!.*万一|一千零一).{2,}"
-)
-_MEASURE_WORD = re.compile("[个只人次本张台位名岁号件条层楼页块家间倍种杯瓶亩棵双套辆]")
-_MINUS = re.compile(r"(?:\b(?:minus|moins|menos|минус)|零下|负)\s?$", re.IGNORECASE)
-_BETWEEN = re.compile(
+_HAN_SUM = regex(r"(?<!\d)(\d{1,40}(?:\.\d{1,40})?)([万亿])(\d{1,40})([千百])")
+_WITH_PLACE_VALUES = regex("(?=.*[十百千万亿])(?=.*[一二两三四五六七八九])(?!.*万一|一千零一).{2,}")
+_MEASURE_WORD = regex("[个只人次本张台位名岁号件条层楼页块家间倍种杯瓶亩棵双套辆]")
+_MINUS = regex(r"(?:\b(?:minus|moins|menos|минус)|零下|负)\s?$", re.IGNORECASE)
+_BETWEEN = regex(
     r"\s?(?:-|\u2013|\u2014|~|to|bis|und|and|et|à|a|y|до|и|по|至|到)\s?", re.IGNORECASE
 )
-_LINKS = re.compile(r"[ ,]{0,2}(?:(?:and|und|et|y|и)[ ])?")
+_LINKS = regex(r"[ ,]{0,2}(?:(?:and|und|et|y|и)[ ])?")
 _DECIMAL_COMMA = frozenset(_WORDS_TABLE["decimal_comma"].split())
 _ADDITIVE_DIMENSIONS = frozenset({"time", "length", "mass", "months"})
 _SMALL_MAX = 12

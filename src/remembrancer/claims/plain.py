@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
+from ..protocol.patterns import regex
+
 Span = tuple[int, int]
 PIECE_CHARACTERS = 8_000
-_CODE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,500}\1(?!`)")
-_DIGITS = re.compile(r"\d{1,30}(?:\.\d{1,30})?")
-_ITEM = re.compile(r"(?<![^\s(:;,])(\d{1,2})[.)][ \t]{1,4}(?=[^\W\d_])")
+_CODE = regex(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,500}\1(?!`)")
+_DIGITS = regex(r"\d{1,30}(?:\.\d{1,30})?")
+_ITEM = regex(r"(?<![^\s(:;,])(\d{1,2})[.)][ \t]{1,4}(?=[^\W\d_])")
 _NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,9})?|\d{1,15}(?:[.,]\d{1,9})?)"
 _SIGNS = {
     "+": "+",
@@ -24,15 +26,15 @@ _SIGNS = {
     "\u00f7": "/",
 }
 _SIGN = r"[ \t]{0,2}[-+*/x\u2212\u00d7\u00b7\u00f7][ \t]{0,2}"
-_EQUATION = re.compile(
+_EQUATION = regex(
     rf"(?<![\w.,])(?P<left>{_NUMBER}(?:{_SIGN}{_NUMBER}){{1,20}})[ \t]{{0,2}}=[ \t]{{0,2}}"
     rf"(?P<right>{_NUMBER})(?!\w|[.,]\d)"
 )
-_PERCENTAGE = re.compile(
+_PERCENTAGE = regex(
     rf"(?<![\w.,])(?P<share>{_NUMBER})[ \t]?%[ \t]of[ \t](?P<whole>{_NUMBER})[ \t]"
     rf"(?:is|are|makes|=)[ \t](?P<right>{_NUMBER})(?!\w|[.,]\d)"
 )
-_TOKEN = re.compile(rf"{_NUMBER}|[-+*/x\u2212\u00d7\u00b7\u00f7]")
+_TOKEN = regex(rf"{_NUMBER}|[-+*/x\u2212\u00d7\u00b7\u00f7]")
 
 
 def pieces(text: str) -> Iterator[tuple[int, str]]:

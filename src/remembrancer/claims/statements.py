@@ -11,6 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal, NamedTuple
 
+from ..protocol.patterns import regex
 from ..search.text.languages import BY_CODE, normalize, stem, unaccented
 from .values import Claim, Clock, Dates, Quantity, Verbatim
 
@@ -20,8 +21,8 @@ _TABLE = tomllib.loads(resources.files(__package__).joinpath("statements.toml").
 LANGUAGES = frozenset(_TABLE) - {"pronouns", "titles"}
 TOKENS_MAX = 60  # of a clause that is compared
 _HAN = "\u3400-\u9fff"
-_TOKEN = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+|[,;:&、，；。]")
-_CONTRACTION = re.compile(r"n['’]t\b|['’]s\b", re.IGNORECASE)
+_TOKEN = regex(rf"[{_HAN}]|[^\W_{_HAN}]+|[,;:&、，；。]")
+_CONTRACTION = regex(r"n['’]t\b|['’]s\b", re.IGNORECASE)
 _TITLES = frozenset(_TABLE["titles"]["words"].split())
 _VALUE_MARK = "\ue000"  # stands for a value in a text; the next value is the next mark
 _RUSSIAN_KEY_CHARACTERS = 4  # of a stem: должна and должен have the same beginning
@@ -110,7 +111,7 @@ def word_lists(code: str) -> WordLists:
     pronouns = frozenset(str(_TABLE["pronouns"].get(code, "")).split())
     return WordLists(
         code=code,
-        doubtful=re.compile("|".join(map(boundary, row["doubtful"]))),
+        doubtful=regex("|".join(map(boundary, row["doubtful"]))),
         pronouns=pronouns,
         forms=forms,
         **{name: words(name) for name in names},

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -25,7 +26,6 @@ from ..protocol.errors import (
 )
 from ..sandbox.runner import Cancellation
 from . import layout
-from .markdown import markdown
 
 # --- Requests from browsers: session cookie, form token, same-origin check, form fields ------
 
@@ -44,6 +44,12 @@ _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+
+
+def _markdown(text: str | None) -> Markup:
+    from .markdown import markdown  # imported here: a start does not need the parser
+
+    return markdown(text)
 
 
 class ForeignForm(Forbidden):
@@ -241,7 +247,7 @@ class BrowserRequest:
             page_paths=self.page_paths,
             back=back,
             now_ms=self.context.clock(),
-            markdown=markdown,
+            markdown=_markdown,
             export_query=urlencode(
                 [pair for pair in parse_qsl(url.query) if pair[0] not in _NOT_EXPORTED]
             ),

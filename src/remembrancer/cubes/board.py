@@ -9,6 +9,7 @@ from ..context import Caller, Records
 from ..protocol.cubes import CubeStatus
 from ..protocol.line import CubeKind
 from ..store import Row, Transaction, load_queries
+from ..store.rows import read_row
 from .lessons import EVENT_ID, CubeUnknown, visible_evidence
 from .lessons import SQL as LESSONS
 from .rules import ACCOUNTS_MIN, wilson
@@ -190,12 +191,7 @@ def _record(tx: Transaction, caller: Caller, row: Row) -> OwnRecord:
     own = tx.one(  # of all users: a search decides by it
         LESSONS.own_records, ids=json.dumps([row.id]), session=None
     )
-    return OwnRecord(
-        exposures=counters.exposures,
-        helped=counters.helped,
-        failed=counters.failed,
-        status=account_status(tx, row, own),
-    )
+    return read_row(OwnRecord, counters, status=account_status(tx, row, own))
 
 
 def _exposures(tx: Transaction, caller: Caller, cube: int) -> list[Exposure]:
@@ -203,11 +199,10 @@ def _exposures(tx: Transaction, caller: Caller, cube: int) -> list[Exposure]:
         SQL.exposures, cube=cube, user_id=caller.pinned_user_id, most=EXPOSURES_LISTED_MAX
     )
     return [
-        Exposure(
-            user_id=row.user_id,
-            session_id=row.session_id,
+        read_row(
+            Exposure,
+            row,
             shown_ms=row.shown_ms or None,
-            used=row.used,
             is_good=None if row.outcome is None else bool(row.outcome),
             signals=tuple(row.signals.split(",")) if row.signals else (),
             is_settled=row.settled_ms is not None,
@@ -217,17 +212,10 @@ def _exposures(tx: Transaction, caller: Caller, cube: int) -> list[Exposure]:
 
 
 def _card(row: Row, record: OwnRecord | None = None) -> Card:
-    texts = {
-        name: getattr(row, name)
-        for name in ("cube_id", "kind", "topic", "essence", "rules", "model", "status")
-    }
-    return Card(
-        useful=row.useful,
-        useless=row.useless,
-        created_ms=row.created_ms,
+    return read_row(
+        Card,
+        row,
         evidence=visible_evidence(row.evidence, is_own=bool(row.own)),
-        own=bool(row.own),
         vote=None if row.vote_sum is None else (row.vote_sum > 0) - (row.vote_sum < 0),
         record=record,
-        **texts,
     )

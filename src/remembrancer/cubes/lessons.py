@@ -18,6 +18,7 @@ from ..protocol.trust import RANKS, SOURCES, TextSource
 from ..screening import find_secrets, mask_secrets
 from ..search import EventText, IndexEntry, analysis_id, index_entries
 from ..store import Row, Transaction, embedder_id, load_queries
+from ..store.rows import columns_of
 from . import publishing
 from .rules import status_of
 
@@ -160,18 +161,11 @@ def insert_cube(
         SQL.add_cube,
         cube_id=prepared.cube_id,
         user_id=user_id,
-        for_account=int(lesson.for_account),
         session=session,
-        kind=lesson.kind,
-        topic=lesson.topic,
-        essence=lesson.essence,
-        rules=lesson.rules,
-        evidence=lesson.evidence,
-        model=lesson.model,
-        source=RANKS[lesson.source],
         status=status,
         now_ms=created_ms,
         expires_ms=expires_ms,
+        **columns_of(lesson),
     )
     embedder = embedder_id(tx, entry.by, make=True)
     tx.run(SQL.add_index, id=row.id, words=entry.words, vectors=entry.vectors, embedder=embedder)

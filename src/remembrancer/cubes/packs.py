@@ -26,6 +26,7 @@ from ..protocol.line import CubeKind
 from ..protocol.message import Described, first_fault
 from ..protocol.text import Moment, Telling, beginning
 from ..store import Row, Transaction, load_queries
+from ..store.rows import read_row
 from . import publishing
 from .lessons import Lesson, PreparedCube, prepare_cube, store_cube, visible_evidence
 from .starter import EVIDENCE, load_starter
@@ -507,21 +508,13 @@ def _pack_lesson(row: Row, proofs: dict[LessonTexts, PackProof]) -> PackLesson:
     label = visible_evidence(row.evidence, is_own=False)
     kind: EvidenceKind = "label" if label == row.evidence else "event"
     proof = proofs.get(_texts_of(row)) if row.evidence == EVIDENCE else None
-    return PackLesson(
-        cube_id=row.cube_id,
-        kind=row.kind,
-        topic=row.topic,
-        essence=row.essence,
+    return read_row(
+        PackLesson,
+        row,
         rules_markdown=row.rules,
         evidence_kind=kind if proof is None else "reproduced",
         evidence=label,
-        record=PackRecord(
-            useful=row.useful,
-            useless=row.useless,
-            status=row.status,
-            helped=row.helped,
-            failed=row.failed,
-        ),
+        record=read_row(PackRecord, row),
         proof=proof,
     )
 

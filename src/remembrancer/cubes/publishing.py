@@ -25,6 +25,7 @@ from functools import cache
 from importlib import resources
 
 from ..protocol import limits
+from ..protocol.patterns import regex
 from ..protocol.recalled import imitated_line
 from ..screening import find_secrets, instruction_like
 from ..search.text.analysis import words
@@ -34,11 +35,11 @@ from ..search.text.languages import BY_CODE, LANGUAGES
 ENGLISH_SHARE_MIN = 0.08
 ACCENTED_SHARE_MAX = 0.1  # of a text's words: names and loan words such as naïve
 ACCENTED_MIN = 3  # accented words that are allowed in a text of any length
-_QUOTED = re.compile(  # a few words
+_QUOTED = regex(  # a few words
     r"\"[^\"\n]{1,60}\"|\u201c[^\u201d\n]{1,60}\u201d|\u201e[^\u201c\u201d\n]{1,60}[\u201c\u201d]"
     r"|\u00ab[^\u00bb\n]{1,60}\u00bb|`[^`\n]{1,60}`"
 )
-_GREEK = re.compile("[\u0370-\u03ff]")
+_GREEK = regex("[\u0370-\u03ff]")
 _LETTERS = ("LATIN ", "GREEK ", "MICRO ")  # Greek for units and formulas
 # Words of instructions that no other language of the table has. MUST and SHALL occur in rules of
 # any language.
@@ -60,26 +61,26 @@ _OTHERS = [
     for language in LANGUAGES
     if language.script == "latin" and language.code != "en"
 ]
-_MACRO = re.compile(r"<([A-Z]+)>")
+_MACRO = regex(r"<([A-Z]+)>")
 # Lessons about good habits say these things with a "not"; an injection says them without.
-_NEGATED = re.compile(
+_NEGATED = regex(
     r"\b(?:(?:not|never)(?! (?:hesitate|fail|forget|wait|only|just|stop|worry))|nor|avoid|without"
     r"|cannot|n't|instead of|rather than|refuse to)\b[^.!?]{0,80}$"
 )
 _DISGUISED = ("override", "prompts")  # families that are searched in decoded texts, too
-_DECODE = re.compile(
+_DECODE = regex(
     r"\b(?:decode|decrypt|decipher|unscramble|rot-?13|base-?64|caesar|hex(?:adecimal)?|morse"
     r"|backwards)\b[^.!?]{0,80}"
     r"\b(?:follow|execute|obey|carry out|do what|act on|comply|respond|answer)\b",
     re.IGNORECASE,
 )
-_ESCAPES = re.compile(r"(?:\\x[0-9a-f]{2}|%[0-9a-f]{2}|\\u00[0-9a-f]{2}){4,}", re.IGNORECASE)
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
-_HEX = re.compile(r"(?:[0-9a-f]{2}[ :]?){12,}", re.IGNORECASE)
-_BINARY = re.compile(r"(?:[01]{7,8}\s){6,}")
-_SPACED = re.compile(r"\b(?:[A-Za-z][ .\-_*]){5,}[A-Za-z]\b")
+_ESCAPES = regex(r"(?:\\x[0-9a-f]{2}|%[0-9a-f]{2}|\\u00[0-9a-f]{2}){4,}", re.IGNORECASE)
+_BASE64 = regex(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+_HEX = regex(r"(?:[0-9a-f]{2}[ :]?){12,}", re.IGNORECASE)
+_BINARY = regex(r"(?:[01]{7,8}\s){6,}")
+_SPACED = regex(r"\b(?:[A-Za-z][ .\-_*]){5,}[A-Za-z]\b")
 _LEET = str.maketrans("0134578@$", "oieastbas")
-_LEET_WORD = re.compile(r"\b(?=\w*[a-z])(?=\w*[0-9@$])[\w@$]{4,}\b", re.IGNORECASE)
+_LEET_WORD = regex(r"\b(?=\w*[a-z])(?=\w*[0-9@$])[\w@$]{4,}\b", re.IGNORECASE)
 _WORDS_MIN = 2  # words of decoded bytes that are text
 _ENCODED = "an encoded text"
 BOUNDS = {
@@ -93,11 +94,11 @@ PROSE = ("topic", "essence", "rules")  # what must be English; evidence is an id
 # Control, format (zero width, direction, tags), unassigned, separators.
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _ALLOWED = frozenset("\t\n\r\N{VARIATION SELECTOR-16}")  # the last one makes a symbol an emoji
-_BLANK = re.compile("[\u2800\u3164\u115f\u1160\uffa0\u034f]")  # letters and marks that show nothing
+_BLANK = regex("[\u2800\u3164\u115f\u1160\uffa0\u034f]")  # letters and marks that show nothing
 # Variation selectors can encode bytes after any character.
-_SELECTORS = re.compile("[\ufe00-\ufe0e\U000e0100-\U000e01ef]|\ufe0f\ufe0f")
+_SELECTORS = regex("[\ufe00-\ufe0e\U000e0100-\U000e01ef]|\ufe0f\ufe0f")
 # Stacked marks that cover adjacent lines.
-_STACKED = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}")
+_STACKED = regex("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}")
 _LINE = r"^[\s>*#|`_~\-+.\d)]{0,20}"  # prefix with which a line still looks like one of ours
 # Greek letters; letters of other scripts are not English anyway.
 _LOOK_ALIKE = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχ"
@@ -105,39 +106,37 @@ _LOOK_ALIKE = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχ"
 _ENDINGS = "com|org|net|info|biz|edu|gov|xyz|top|club|online|site|shop"
 TRICKS: dict[str, tuple[re.Pattern[str], ...]] = {
     "a link or an address": (
-        re.compile(
+        regex(
             r"[a-z][a-z0-9+.-]{1,20}:/{2}|\bwww\.|\b(?:mailto|javascript|vbscript|blob):\S|\b(?:data:[a-z]{1,20}|file:)/",
             re.IGNORECASE,
         ),
-        re.compile(
+        regex(
             rf"\b[a-z0-9-]{{1,63}}\.(?:{_ENDINGS})\b|\b[a-z0-9-]{{1,63}}\.[a-z]{{2,12}}/\S",
             re.IGNORECASE,
         ),
-        re.compile(r"\]\(|^\s{0,8}\[[^\]\n]{1,200}\]:", re.MULTILINE),
+        regex(r"\]\(|^\s{0,8}\[[^\]\n]{1,200}\]:", re.MULTILINE),
     ),
-    "an image": (re.compile(r"!\["),),
-    "HTML": (
-        re.compile(r"<\s{0,4}[/!?a-z]|&(?:#\d{1,8}|#x[0-9a-f]{1,8}|[a-z]{2,32});", re.IGNORECASE),
-    ),
-    "a code fence": (re.compile(r"`{3}|~{3}"),),
+    "an image": (regex(r"!\["),),
+    "HTML": (regex(r"<\s{0,4}[/!?a-z]|&(?:#\d{1,8}|#x[0-9a-f]{1,8}|[a-z]{2,32});", re.IGNORECASE),),
+    "a code fence": (regex(r"`{3}|~{3}"),),
     "a service line": (
-        re.compile(_LINE + r"(?:L1|L2|CRITICAL|CUBE|CUBE_NOTHING|RATE)[\s*_`]{0,8}:", re.MULTILINE),
-        re.compile(
+        regex(_LINE + r"(?:L1|L2|CRITICAL|CUBE|CUBE_NOTHING|RATE)[\s*_`]{0,8}:", re.MULTILINE),
+        regex(
             _LINE + r"(?:TASK_DONE|PUBLISH|DRAFT|SECOND LOOK|FINAL)[\s*_`:.]{0,8}$", re.MULTILINE
         ),
-        re.compile(_LINE + r"memory\s{0,4}:\s{0,8}not\b", re.MULTILINE | re.IGNORECASE),
+        regex(_LINE + r"memory\s{0,4}:\s{0,8}not\b", re.MULTILINE | re.IGNORECASE),
     ),
     "a letter that looks like another": (
-        re.compile(f"[a-zA-Z][{_LOOK_ALIKE}]|[{_LOOK_ALIKE}][a-zA-Z]"),
+        regex(f"[a-zA-Z][{_LOOK_ALIKE}]|[{_LOOK_ALIKE}][a-zA-Z]"),
     ),
-    "a seal": (re.compile(r"\|\s{0,8}#\s{0,8}\d|READ\s{0,8}\|\s{0,8}VERIFY", re.IGNORECASE),),
-    "a fence of ours": (re.compile(r"<{2}\s{0,8}/?\s{0,8}memory|memory-data", re.IGNORECASE),),
+    "a seal": (regex(r"\|\s{0,8}#\s{0,8}\d|READ\s{0,8}\|\s{0,8}VERIFY", re.IGNORECASE),),
+    "a fence of ours": (regex(r"<{2}\s{0,8}/?\s{0,8}memory|memory-data", re.IGNORECASE),),
     "a turn of a conversation": (
-        re.compile(
+        regex(
             _LINE + r"(?:system|assistant|user|developer|human|tool)[\s*_`]{0,8}:",
             re.MULTILINE | re.IGNORECASE,
         ),
-        re.compile(r"<\||\|>|\[/?INST\]", re.IGNORECASE),
+        regex(r"<\||\|>|\[/?INST\]", re.IGNORECASE),
     ),
 }
 
@@ -223,7 +222,7 @@ def _families() -> dict[str, _Family]:
         name: _Family(
             title=row["title"],
             patterns=tuple(
-                re.compile(_MACRO.sub(lambda match: words[match[1]], pattern))
+                regex(_MACRO.sub(lambda match: words[match[1]], pattern))
                 for pattern in row["patterns"]
             ),
             is_guarded=row.get("guarded", False),

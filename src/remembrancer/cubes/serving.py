@@ -22,8 +22,9 @@ from ..context import Caller, Context
 from ..protocol.cubes import CubeStatus, SharedCube
 from ..protocol.limits import CUBES_SHOWN_MAX
 from ..protocol.text import DAY_MS
-from ..protocol.trust import RANKS, SOURCES, TextSource
+from ..protocol.trust import RANKS, TextSource
 from ..search import (
+    Embedder,
     EventText,
     IndexView,
     ParsedQuery,
@@ -34,6 +35,7 @@ from ..search import (
     unpack_repaired,
 )
 from ..store import Row, Transaction
+from ..store.rows import read_row
 from .fit import (
     NO_VECTOR,
     Similarities,
@@ -181,11 +183,11 @@ def wording_of(row: Row, near: Similarities | None = None) -> Wording:
     return Wording(row.topic, row.essence, row.rules, near)
 
 
-def warm_cubes(context: Context) -> None:
+def warm_cubes(embedder: Embedder) -> None:
     """Prepare what the first search for cubes would wait for: the lessons of comparison."""
     cohort_of(None)
-    if not context.embedder.is_remote:
-        cohort_of(context.embedder)
+    if not embedder.is_remote:
+        cohort_of(embedder)
 
 
 def visible_views(
@@ -336,19 +338,15 @@ def _text(tx: Transaction, number: int) -> EventText:
 def _shared_cube(one: _Fitting, situation: Situation) -> SharedCube:
     row = one.row
     outcomes = one.helped + one.failed
-    return SharedCube(
-        cube_id=row.cube_id,
-        kind=row.kind,
-        topic=row.topic,
-        essence=row.essence,
+    return read_row(
+        SharedCube,
+        row,
         rules_markdown=row.rules,
         evidence=visible_evidence(row.evidence, is_own=bool(row.is_own)),
-        source=SOURCES[row.source],
         score=round(min(max(one.rank, 0.0), 1.0), 4),
         note=_note(one),
         why=_why(shared_words(situation, wording_of(row), WORDS_NAMED_MAX)),
         record=f"helped {one.helped} of {outcomes}" if outcomes else None,
-        model=row.model,
     )
 
 

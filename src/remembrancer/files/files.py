@@ -24,6 +24,7 @@ from ..protocol.forget import FileErased
 from ..protocol.service_keys import PREFIX, mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Row, StoreUnavailable, Transaction, load_queries
+from ..store.rows import read_row
 from .blobs import Blobs, open_blobs
 from .types import content_of
 
@@ -220,15 +221,7 @@ def picture_size(records: Records, row: Row) -> tuple[int, int] | None:
 
 def _file_row(row: Row) -> FileRow:
     key = None if row.hint is None else row.label or f"sk_{row.hint}…"
-    return FileRow(
-        filename=row.filename,
-        size_bytes=row.size_bytes,
-        created_ms=row.created_ms,
-        made_by=row.made_by,
-        key_id=row.key_id,
-        key=key,
-        user_id=row.user_id,
-    )
+    return read_row(FileRow, row, key=key)
 
 
 # --- Restore a created file from an export: its name, its times and its content --------------
@@ -253,17 +246,9 @@ def restore_file(
     def add(tx: Transaction) -> None:
         if tx.one_or_none(SQL.file_named, filename=filename) is not None:
             return
-        charge_file(tx, size_bytes, records.settings.account_bytes_max)
-        tx.run(
-            SQL.add_file,
-            filename=filename,
-            blob=name,
-            size_bytes=size_bytes,
-            now_ms=created_ms,
-            user_id=owner.pinned_user_id,
-            key_id=owner.key_id,
-            made_by=owner.made_by,
-        )
+        StoredFile(
+            records=records, owner=owner, filename=filename, blob=name, size_bytes=size_bytes
+        ).insert(tx, created_ms)
 
     # No other server deletes this content before its row exists.
     with records.store.lock(lock_of(blob)), open_blobs(records.settings).hold(content) as name:
@@ -304,48 +289,17 @@ def create_file(
 ) -> CreatedFile:
     """Store a file for the caller's account.
 
-    Raises NameInvalid, ContentInvalid, ReadOnly and everything that `store_file` raises.
+    Durable on return. Raises NameInvalid, ContentInvalid, ReadOnly, TooLarge (over
+    `file_bytes_max`), AccountFull, Conflict as `once`, StoreUnavailable, and then stores nothing.
     """
     if not safe_name(request.filename, request.type):
         raise NameInvalid
     content, note = content_of(request.content, request.type)
     require_write(caller)
-    owner = FileOwner(
-        account_id=caller.account_id,
-        pinned_user_id=caller.pinned_user_id,
-        key_id=caller.key_id,
-        made_by="file",
-    )
-    return store_file(
-        records,
-        owner,
-        filename=request.filename,
-        ext=request.type,
-        content=content,
-        note=note,
-        idempotency=idempotency,
-    )
-
-
-def store_file(
-    records: Records,
-    owner: FileOwner,
-    *,
-    filename: str,
-    ext: str,
-    content: bytes,
-    note: str | None = None,
-    idempotency: IdempotentRequest | None = None,
-) -> CreatedFile:
-    """Store any content as a file of the account, durable on return.
-
-    Must not be called in a transaction. Name and extension are replaced by safe ones. Raises
-    TooLarge (over `file_bytes_max`), AccountFull, Conflict as `once`, StoreUnavailable, and then
-    stores nothing.
-    """
-    with stored_file(records, owner, [(filename, ext, content)]) as files:
+    named = [(request.filename, request.type, content)]
+    with stored_file(records, FileOwner.of(caller, "file"), named) as files:
         return write_once(
-            records, owner.account_id, idempotency, CreatedFile, lambda tx: files[0].add(tx, note)
+            records, caller.account_id, idempotency, CreatedFile, lambda tx: files[0].add(tx, note)
         )
 
 
@@ -360,6 +314,16 @@ class FileOwner:
     # the key that creates the file; 0 = a signed-in browser or the machine itself
     key_id: int | None = None
     made_by: Literal["file", "program"] | None = None
+
+    @classmethod
+    def of(cls, caller: Caller, made_by: Literal["file", "program"]) -> FileOwner:
+        """Return the owner of what a caller creates."""
+        return cls(
+            account_id=caller.account_id,
+            pinned_user_id=caller.pinned_user_id,
+            key_id=caller.key_id,
+            made_by=made_by,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,21 +342,25 @@ class StoredFile:
 
         Raises AccountFull, after which the transaction must be rolled back.
         """
-        settings, now_ms = self.records.settings, self.records.clock()
-        charge_file(tx, self.size_bytes, settings.account_bytes_max)
+        now_ms = self.records.clock()
+        self.insert(tx, now_ms)
+        created = _created(self.filename, self.size_bytes, secret_for(tx, now_ms), now_ms)
+        return created.model_copy(
+            update={"detail": " ".join(filter(None, (self.notice, note))) or None}
+        )
+
+    def insert(self, tx: Transaction, created_ms: int) -> None:
+        """Write the row alone. Raises AccountFull."""
+        charge_file(tx, self.size_bytes, self.records.settings.account_bytes_max)
         tx.run(
             SQL.add_file,
             filename=self.filename,
             blob=self.blob,
             size_bytes=self.size_bytes,
-            now_ms=now_ms,
+            now_ms=created_ms,
             user_id=self.owner.pinned_user_id,
             key_id=self.owner.key_id,
             made_by=self.owner.made_by,
-        )
-        created = _created(self.filename, self.size_bytes, secret_for(tx, now_ms), now_ms)
-        return created.model_copy(
-            update={"detail": " ".join(filter(None, (self.notice, note))) or None}
         )
 
 

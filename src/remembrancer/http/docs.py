@@ -19,17 +19,11 @@ from functools import cache
 from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
 import numpy as np
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from markupsafe import Markup, escape
-from pygments import highlight as color
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
-from pygments.util import ClassNotFound
 from starlette.responses import Response
 
 from .. import __version__
@@ -48,6 +42,10 @@ from ..search import (
 from ..search import unpack as index_batch
 from . import openapi, pages
 from .dispatch import Call
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[3]  # of the repository, if the package runs from it
 HOME = "index"
@@ -79,7 +77,6 @@ GROUPS = (
 )
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _NO_ANCHOR = re.compile(r"[^\w\s-]")
-_colors = HtmlFormatter(nowrap=True, classprefix="hl-")
 
 
 class Heading(NamedTuple):
@@ -210,16 +207,23 @@ def _first_heading(name: str) -> str:
 
 
 def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # imported here: most servers show no page of /docs
+
     return MarkdownIt("commonmark", {"html": True, "highlight": _colored}).enable("table")
 
 
 def _colored(code: str, language: str, _attributes: str) -> str:
     """Return code as HTML with a class for each kind of token; escaped without a lexer."""
+    from pygments import highlight as color  # imported here: see _markdown
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
     try:
         lexer = get_lexer_by_name({"jsonc": "json"}.get(language, language or "text"))
     except ClassNotFound:
         return str(escape(code))
-    return str(color(code, lexer, _colors))
+    return str(color(code, lexer, HtmlFormatter(nowrap=True, classprefix="hl-")))
 
 
 def _heading(level: int, content: Token, anchors: Counter[str]) -> Heading:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -187,23 +188,24 @@ def count_search(
     """
     user_id, query, answer = search.user_id, search.query, search.answer
     before = _session_counts(context, query, search.space)
-    is_named = records_user(caller)
+    owed, now_ms, is_named = check_duties(before), context.clock(), records_user(caller)
     texts = [text for hit in answer.hits for text in (hit.query, hit.response)]
     texts += [fact.text for fact in answer.facts]
     texts += [wish.text for wish in answer.instructions]
     texts += [summary.text for summary in answer.summaries]
+    shows_more = answer.shared_cubes or answer.facts or answer.open_tasks
+    has_more = shows_more or is_l2_due(before.l1_count, before.l1_mapped)
+    counted: Row | None = None  # by a transaction before
 
-    def count(tx: Transaction) -> tuple[int, DutyReport]:
-        now_ms = context.clock()
-        counts, duties = before, check_duties(before)
-        row = tx.one(
+    def count(tx: Transaction) -> tuple[Row, DutyReport]:
+        row = counted or (tx.one if has_more else tx.last)(
             SEARCH_SQL.count_search,
             user_id=user_id,
             session_id=query.session_id,
             now_ms=now_ms,
             hits=len(answer.hits),
             cubes=len(answer.shared_cubes),
-            owed=duties.words,
+            owed=owed.words,
             key_id=caller.key_id,
             event_ids=json.dumps(citable_events(answer)),
             names=int(is_named),
@@ -212,28 +214,57 @@ def count_search(
             characters=len("".join(texts)),
             got=json.dumps([[hit.event_id, hit.score] for hit in answer.hits]),
         )
-        if row.step != counts.step + 1:  # another search of the session was counted meanwhile
-            space = search_space(tx, user_id, query.session_id, counts=True)
-            counts = replace(_session_counts(context, query, space), step=row.step - 1)
-            duties = check_duties(counts)
-            tx.later(SEARCH_SQL.set_owed, session=row.session, step=row.step, owed=duties.words)
-        session, step = row.session, row.step
-        if row.is_unsettled:
-            settle(tx, session=session, before_step=step, message=query.query_text, now_ms=now_ms)
-        if cubes := answer.shared_cubes:
-            record_exposures(tx, session=session, step=step, cubes=cubes, now_ms=now_ms)
-        if answer.facts:
-            note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
-        if is_l2_due(counts.l1_count, counts.l1_mapped):
-            duties = duties._replace(l2_source=_l2_source(tx, counts))
+        duties = owed
+        if has_more or counted:
+            duties = _record_shown(context, tx, search, row, before, now_ms)
         reminder = user_reminder(row, user_id, query.session_id, now_ms) if is_named else None
-        task_reminder = note_tasks(tx, session, answer.open_tasks) if answer.open_tasks else None
-        more = [one for one in (task_reminder, reminder) if one is not None]
-        return step, duties._replace(reminders=[*duties.reminders, *more])
+        return row, duties if reminder is None else _reminding(duties, reminder)
 
     # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
     # its last searches again.
-    return context.store.write(count, account_id=caller.account_id, flush=False)
+    write = partial(context.store.write, account_id=caller.account_id, flush=False)
+    row, duties = write(count)
+    if not has_more and (row.is_unsettled or row.step != before.step + 1):
+        counted = row
+        row, duties = write(count)
+    return row.step, duties
+
+
+def _record_shown(
+    context: Context,
+    tx: Transaction,
+    search: SearchToRecord,
+    row: Row,
+    before: SessionCounts,
+    now_ms: int,
+) -> DutyReport:
+    """Record what a counted search shows, and return what was owed before it.
+
+    `row` is that of `count_search`, `before` the state of the session in the search's snapshot.
+    """
+    query, answer = search.query, search.answer
+    session, step, counts = row.session, row.step, before
+    if step != counts.step + 1:  # another search of the session was counted meanwhile
+        space = search_space(tx, search.user_id, query.session_id, counts=True)
+        counts = replace(_session_counts(context, query, space), step=step - 1)
+    duties = check_duties(counts)
+    if counts is not before:
+        tx.later(SEARCH_SQL.set_owed, session=session, step=step, owed=duties.words)
+    if row.is_unsettled:
+        settle(tx, session=session, before_step=step, message=query.query_text, now_ms=now_ms)
+    if cubes := answer.shared_cubes:
+        record_exposures(tx, session=session, step=step, cubes=cubes, now_ms=now_ms)
+    if answer.facts:
+        note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
+    if is_l2_due(counts.l1_count, counts.l1_mapped):
+        duties = duties._replace(l2_source=_l2_source(tx, counts))
+    if answer.open_tasks:
+        duties = _reminding(duties, note_tasks(tx, session, answer.open_tasks))
+    return duties
+
+
+def _reminding(duties: DutyReport, reminder: str) -> DutyReport:
+    return duties._replace(reminders=[*duties.reminders, reminder])
 
 
 def _session_counts(context: Context, query: MemoryQuery, space: Row | None) -> SessionCounts:

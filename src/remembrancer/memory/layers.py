@@ -173,16 +173,10 @@ def layers_view(context: Context, tx: Transaction, space: Row) -> IndexView:
         rows = tx.all(SQL.layer_rows, low=low, high=high, **numbers)
         # Each entry is a session of its own, so that entries are not neighbours.
         place = context.layout.place
-        coded = [
-            (
-                _index_number(row),
-                number_of(row.id),
-                0,
-                row.words,
-                place(row.vectors, row.older_vectors),
-            )
-            for row in rows
-        ]
+        coded = []
+        for row in rows:
+            number, vectors = number_of(row.id), place(row.vectors, row.older_vectors)
+            coded.append((number << _KIND_BITS | int(row.kind), number, 0, row.words, vectors))
 
         def text_of(number: int) -> EventText:
             row = layer_rows(tx, space.id, [number])[number]
@@ -290,10 +284,6 @@ def _renew(context: Context, account_id: int, stale: Sequence[Row]) -> None:
 
     # Not flushed: a batch that a power cut loses is renewed again.
     context.store.write(write, account_id=account_id, flush=False)
-
-
-def _index_number(row: Row) -> int:
-    return number_of(row.id) << _KIND_BITS | int(row.kind)
 
 
 def _all_of(space_id: int) -> dict[str, int]:

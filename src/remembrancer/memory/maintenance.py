@@ -27,11 +27,14 @@ from ..search import (
     SpaceIndex,
     analysis_id,
     index_entries,
+    load_ranker,
     repeated,
 )
 from ..search.text.machine_text import NEAR_DUPLICATE
 from ..settings import Settings
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
+from ..store.rows import read_row
+from .changes.requests import names_history
 from .history import endings
 from .layers import renew_layers
 from .recall import postgresql
@@ -45,6 +48,16 @@ from .spaces import (
     space_of,
     space_view,
 )
+
+
+def warm_shared(embedder: Embedder) -> None:
+    """Prepare what the first requests of any account would wait for."""
+    warm_cubes(embedder)
+    load_ranker(embedder.name)
+    names_history("")
+    for message in (MemoryQuery, MemoryAnswer, Turn, Remembered):
+        message.model_rebuild()  # messages are prepared by their first use
+
 
 # --- Write the segments of the indexes in the background, and remove those that are out of date
 # A segment is made from rows alone, in one snapshot that has the revision it is named after.
@@ -281,7 +294,7 @@ class Maintenance:
         return True
 
     def _renew_events(self, stale: list[Row]) -> None:
-        texts = [_event_text(row) for row in stale]
+        texts = [read_row(EventText, row) for row in stale]
         entries = index_entries(self._context.embedder, texts, needs_vectors=True)
         unseen = self._unseen + Counter(space_of(row.id) for row in stale)
         for account_id in dict.fromkeys(row.account_id for row in stale):
@@ -313,14 +326,10 @@ class Maintenance:
         return erased > 0
 
     def warm(self) -> None:
-        """Load the indexes of the newest spaces and the secret detector, to make the first requests
-        fast.
-        """
+        """Load the indexes of the newest spaces, and what all spaces use."""
         check_segments(self._context)
         self._warm_spaces(self._context)
-        warm_cubes(self._context)
-        for message in (MemoryQuery, MemoryAnswer, Turn, Remembered):
-            message.model_rebuild()  # messages are prepared by their first use
+        warm_shared(self._context.embedder)
         screening.load()  # last, because most turns do not need the rules
 
     def load_requested(self) -> None:
@@ -426,9 +435,3 @@ class Maintenance:
                 tx.run(SQL.revise_space, space_id=space)
                 revised.append(space)
         return revised
-
-
-def _event_text(row: Row) -> EventText:
-    return EventText(
-        query=row.query, response=row.response, topic=row.topic, occurred_ms=row.occurred_ms
-    )

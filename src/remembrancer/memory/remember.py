@@ -35,13 +35,12 @@ from .summaries.l1 import store_l1
 from .summaries.maps import store_agents_map
 from .tasks import end_tasks, open_task
 from .write.turns import (
-    NewTurn,
+    IncomingTurn,
     ReadTurn,
-    add_turn,
-    begin_turn,
-    new_turn,
     open_place,
-    read_new_turn,
+    read_turns,
+    store_turn,
+    with_spoken,
 )
 
 # --- Prepare the parts of a turn before its transaction: screen their texts and embed them ---
@@ -54,14 +53,12 @@ NO_EVIDENCE = "told by the agent"
 class PreparedParts:
     """The parts to write, prepared before the transaction because models are slow."""
 
-    read: ReadTurn | None
+    turn: IncomingTurn  # of no user yet
+    read: ReadTurn | None  # None: it has no text
     texts: dict[str, str | None]  # of `l1_summary`, `l2_map`, `critical` and `duty`
-    topic: str | None
     cube: cubes.PreparedCube | None
     layer_entries: dict[str, IndexEntry]  # of the texts for layers, by part
     named_ms: int | None  # the time of the turn, if the request names one
-    expires_ms: int | None  # when the turn and its fact are erased, ms since 1970
-    metadata: str | None  # of the turn and its fact, as it is stored
     cube_expires_ms: int | None
     notices: dict[str, str]  # by part
     echoed_parts: frozenset[str]  # parts that contained only text of this service
@@ -86,13 +83,6 @@ def prepare_parts(context: Context, turn: Turn) -> PreparedParts:
 
     flags: dict[str, tuple[str, ...]] = {}
     query, response, topic = screen("turn", turn.query, turn.response, turn.topic)
-    read = None
-    if query or response:
-        occurred_ms = milliseconds(turn.occurred_at, context.clock())
-        text = EventText(
-            query=query or "", response=response or "", topic=topic, occurred_ms=occurred_ms
-        )
-        read = read_new_turn(context, text, flags["turn"], turn.source)
     said = {
         "l1_summary": None if is_placeholder(turn.l1_summary) else turn.l1_summary,
         "l2_map": None if is_placeholder(turn.l2_map) else turn.l2_map,
@@ -100,24 +90,36 @@ def prepare_parts(context: Context, turn: Turn) -> PreparedParts:
         "duty": turn.duty_reason,
     }
     texts = {part: screen(part, text)[0] for part, text in said.items()}
-    metadata = None
-    if turn.metadata:
-        intake = Intake(settings=context.settings)
-        metadata = intake.take_metadata(turn.metadata)
-        if intake.notice:
-            notices["turn"] = " ".join(filter(None, (notices.get("turn"), intake.notice)))
+    intake = Intake(settings=context.settings)
+    metadata = intake.take_metadata(turn.metadata)
+    if intake.notice:
+        notices["turn"] = " ".join(filter(None, (notices.get("turn"), intake.notice)))
+    text = EventText(
+        query=query or "",
+        response=response or "",
+        topic=topic,
+        occurred_ms=milliseconds(turn.occurred_at, context.clock()),
+    )
+    incoming = IncomingTurn(
+        user_id=None,
+        session_id=turn.session_id,
+        text=with_spoken(text),
+        offset_minutes=offset_minutes(turn.occurred_at),
+        expires_ms=expires_ms,
+        source=turn.source,
+        metadata=metadata,
+        flags=flags["turn"],
+    )
     cube = _prepare_cube(context, turn) if turn.has_cube else None
     if cube is not None and cube.notice:
         notices["cube"] = cube.notice
     return PreparedParts(
-        read=read,
+        turn=incoming,
+        read=read_turns(context, [incoming])[0] if query or response else None,
         texts=texts,
-        topic=topic,
         cube=cube,
         layer_entries=_layer_entries(context, topic, texts),
         named_ms=None if turn.occurred_at is None else milliseconds(turn.occurred_at, 0),
-        expires_ms=expires_ms,
-        metadata=metadata,
         cube_expires_ms=cube_expires_ms,
         notices=notices,
         echoed_parts=frozenset(echoed_parts),
@@ -211,7 +213,6 @@ class _TurnWrite:
     event_id: str | None = None
     event_row: int | None = None
     erased: list[ErasedEvents | None] = field(default_factory=list)
-    new: NewTurn | None = None  # the turn of this request
     is_withdrawn: bool = False  # the user asked not to remember the turn
 
     def answer(self) -> Remembered:
@@ -222,8 +223,7 @@ class _TurnWrite:
             named = name_session_user(
                 self.tx, self.caller, self.user_id, self.turn.session_id, now_ms
             )
-        session = self._open(now_ms)
-        self._store_turn(session)
+        session = self._store_turn(now_ms)
         self._store_summaries(session)
         self._store_fact(session)
         cube = self._store_cube(session.space_id)
@@ -265,86 +265,51 @@ class _TurnWrite:
             part, "skipped", detail=None if part in self.parts.echoed_parts else reason
         )
 
-    def _open(self, now_ms: int) -> Row:
-        """Open the space and the session, and count the turn if there is one."""
-        read = self.parts.read
-        address = {"user_id": self.user_id, "session_id": self.turn.session_id}
+    def _store_turn(self, now_ms: int) -> Row:
+        """Store the turn, if there is one; return its session."""
+        read, old = self.parts.read, self.turn.replaces
         if read is None:
+            if self.turn.has_turn:
+                self._skip("turn")
+            if old is not None:
+                detail = "The request has no turn to replace it with."
+                self._add_receipt("replaces", "skipped", old, detail)
+            address = {"user_id": self.user_id, "session_id": self.turn.session_id}
             return open_place(self.context, self.tx, **address)
-        self.new = new_turn(
-            self.tx,
-            read,
-            **address,
-            offset_minutes=offset_minutes(self.turn.occurred_at),
-            expires_ms=self.parts.expires_ms,
-            metadata=self.parts.metadata,
-        )
-        return begin_turn(
+        stored = store_turn(
             self.context,
             self.tx,
-            self.new,
+            replace(self.parts.turn, user_id=self.user_id),
+            read,
+            member=self.caller.member,
             in_protocol=self.caller.has_protocol,
             named_ms=self.parts.named_ms,
             since_ms=now_ms - _DUPLICATE_MS,
         )
-
-    def _store_turn(self, session: Row) -> None:
-        new = self.new
-        if new is None:
-            if self.turn.has_turn:
-                self._skip("turn")
-            if self.turn.replaces is not None:
-                detail = "The request has no turn to replace it with."
-                self._add_receipt("replaces", "skipped", self.turn.replaces, detail)
-            return
-        if session.number is None:
-            self._note_duplicate(session, new.read.text)
+        session, self.event_id, self.event_row = stored.session, stored.event_id, stored.row
+        if stored.is_known:
+            if self.caller.has_protocol:
+                self.tx.later(SQL.note_remembered, session=session.id)
+            detail = f"The same turn was stored less than {limits.DEDUPE_MINUTES} minutes ago."
+            self._add_receipt("turn", "known", stored.event_id, detail)
         else:
-            stored = add_turn(
-                self.context,
-                self.tx,
-                session,
-                new,
-                remembered=self.caller.has_protocol,
-                member=self.caller.member,
-            )
-            self.event_id, self.event_row = stored.event_id, stored.row
             self.erased.append(stored.links.erased)
             self.is_withdrawn = stored.links.is_withdrawn
-            notices = (self._supersede_drafts(session, new.read.text), stored.links.notice)
-            self._add_receipt(
-                "turn", "stored", stored.event_id, " ".join(filter(None, notices)) or None
-            )
-        if self.turn.replaces is not None and self.event_id != self.turn.replaces:
-            self._replace(self.turn.replaces, session)
+            notices = filter(None, (self._supersede_drafts(session), stored.links.notice))
+            self._add_receipt("turn", "stored", stored.event_id, " ".join(notices) or None)
+        if old is not None and self.event_id != old:
+            revision = Replacement(stored.event_id, stored.row, session.id)
+            self.erased.append(replace_turn(self.tx, self.caller, old, revision))
+            self._add_receipt("replaces", "erased", old)
+        return session
 
-    def _note_duplicate(self, session: Row, text: EventText) -> None:
-        """Answer with the same turn, which was stored at this step a short time ago."""
-        duplicate = self.tx.one(
-            SQL.same_turn,
-            session=session.id,
-            step=session.step,
-            since_ms=self.context.clock() - _DUPLICATE_MS,
-            query=text.query,
-            response=text.response,
-            told_ms=self.parts.named_ms,
-        )
-        self.event_id, self.event_row = duplicate.event_id, duplicate.id
-        if self.caller.has_protocol:
-            self.tx.later(SQL.note_remembered, session=session.id)
-        self._add_receipt(
-            "turn",
-            "known",
-            duplicate.event_id,
-            f"The same turn was stored less than {limits.DEDUPE_MINUTES} minutes ago.",
-        )
-
-    def _supersede_drafts(self, session: Row, text: EventText) -> str | None:
+    def _supersede_drafts(self, session: Row) -> str | None:
         """Let this turn take the place of earlier answers to its message at its step.
 
         Return a notice, or None if there is no draft. Without a search there is no step to tell
         a revision from a new turn.
         """
+        text = self.parts.turn.text
         if not session.has_drafts or not text.query.strip():
             return None
         assert self.event_id
@@ -371,19 +336,6 @@ class _TurnWrite:
             "longer found by searches and stays readable by its id."
         )
 
-    def _replace(self, event_id: str, session: Row) -> None:
-        assert self.event_id
-        assert self.event_row
-        self.erased.append(
-            replace_turn(
-                self.tx,
-                self.caller,
-                event_id,
-                Replacement(self.event_id, self.event_row, session.id),
-            )
-        )
-        self._add_receipt("replaces", "erased", event_id)
-
     def _store_summaries(self, session: Row) -> None:
         texts, entries = self.parts.texts, self.parts.layer_entries
         if texts["l1_summary"] is not None:
@@ -394,7 +346,7 @@ class _TurnWrite:
                 session=session.id,
                 text=texts["l1_summary"],
                 entry=entries["l1_summary"],
-                topic=self.parts.topic,
+                topic=self.parts.turn.text.topic,
                 message_count=None,
             )
             self._add_receipt(
@@ -446,8 +398,8 @@ class _TurnWrite:
             valid_from_ms=min(milliseconds(self.turn.occurred_at, now_ms), now_ms),
             session=session.id,
             event=self.event_row,
-            expires_ms=self.parts.expires_ms,
-            metadata=metadata_of_statement(self.parts.metadata, text),
+            expires_ms=self.parts.turn.expires_ms,
+            metadata=metadata_of_statement(self.parts.turn.metadata, text),
         )
         stored = store_fact(
             self.context, self.tx, self.caller, session.space_id, fact, replaces=replaces
@@ -528,7 +480,7 @@ class _TurnWrite:
 
     def _note_task(self, session: Row) -> None:
         """Open a task with this turn, or end what is done."""
-        message = self.parts.read.text.query if self.parts.read is not None else ""
+        message = self.parts.turn.text.query
         if self.turn.task_done is False and self.event_id is not None:
             open_task(self.tx, session.id, self.event_id, message)
         if not self.turn.task_done:

@@ -26,6 +26,7 @@ from ..search import (
     unpack_repaired,
 )
 from ..store import Row, Transaction, load_queries
+from ..store.rows import read_row
 
 # --- The search index of a space, updated from its rows before each search -------------------
 # Every search reads the row of its space first and adds whatever this or another process wrote
@@ -161,10 +162,7 @@ def batch_of(context: Context, tx: Transaction, space_id: int, rows: Sequence[Ro
 
 def event_text(tx: Transaction, row: int) -> EventText:
     """Return the stored text of an event. `row` is its row id."""
-    event = tx.all(SQL.event_texts, low=row, high=row + 1)[0]
-    return EventText(
-        query=event.query, response=event.response, topic=event.topic, occurred_ms=event.occurred_ms
-    )
+    return read_row(EventText, tx.all(SQL.event_texts, low=row, high=row + 1)[0])
 
 
 def milliseconds(when: datetime | None, otherwise: int) -> int:

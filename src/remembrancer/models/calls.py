@@ -26,7 +26,6 @@ from .port import (
     ModelAttempt,
     ModelFailed,
     ModelMessage,
-    ModelOutput,
     ModelRequest,
     ModelResponse,
     ModelTarget,
@@ -118,7 +117,7 @@ class ConfiguredModels:
         request: ModelRequest,
         seconds: float,
         on_piece: OnPiece | None = None,
-    ) -> tuple[ModelOutput | None, ModelAttempt]:
+    ) -> tuple[ModelResponse | None, ModelAttempt]:
         """Call one model once, as a test. Return its answer, or None, and the attempt."""
         output, attempt, _ = self._try(target, self._masked(request), seconds, on_piece)
         return output, attempt
@@ -156,13 +155,7 @@ class ConfiguredModels:
             output, attempt, retry_s = self._try(target, request, own.seconds_left, on_piece)
             tries.append(attempt)
             if output is not None:
-                return ModelResponse(
-                    text=output.text,
-                    model=target.model,
-                    tries=tuple(tries),
-                    is_cut=output.is_cut,
-                    choices=output.choices,
-                )
+                return replace(output, model=target.model, tries=tuple(tries))
             if on_piece is not None:
                 on_piece(None)
             if attempt.outcome == "stopped":
@@ -179,7 +172,7 @@ class ConfiguredModels:
 
     def _try(
         self, target: ModelTarget, request: ModelRequest, seconds: float, on_piece: OnPiece | None
-    ) -> tuple[ModelOutput | None, ModelAttempt, float | None]:
+    ) -> tuple[ModelResponse | None, ModelAttempt, float | None]:
         start = time.perf_counter()
         output, outcome, detail, retry_s = None, "ok", "", None
         options = self._options.setdefault((target.model, target.base_url), set())
@@ -225,9 +218,9 @@ class ConfiguredModels:
 
     def _in_loop(
         self,
-        work: Callable[[Any, OnPiece | None], Coroutine[Any, Any, ModelOutput]],
+        work: Callable[[Any, OnPiece | None], Coroutine[Any, Any, ModelResponse]],
         on_piece: OnPiece | None,
-    ) -> ModelOutput:
+    ) -> ModelResponse:
         """Run a coroutine in the event loop, and pass on the pieces in the caller's thread."""
         with self._lock:
             self._loop = self._loop or _EventLoopThread()
@@ -259,7 +252,7 @@ def masked_values(value: Any, mask: Callable[[str], str]) -> Any:
     return value
 
 
-async def _with_timeout(seconds: float, work: Coroutine[Any, Any, ModelOutput]) -> ModelOutput:
+async def _with_timeout(seconds: float, work: Coroutine[Any, Any, ModelResponse]) -> ModelResponse:
     try:
         async with asyncio.timeout(seconds):
             return await work
@@ -278,9 +271,9 @@ class _EventLoopThread:
         self._thread.start()
 
     def start(
-        self, work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, ModelOutput]]
-    ) -> Future[ModelOutput]:
-        async def run() -> ModelOutput:
+        self, work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, ModelResponse]]
+    ) -> Future[ModelResponse]:
+        async def run() -> ModelResponse:
             return await work(self._open())
 
         with self._lock:  # so that close() cancels everything that was started before it
@@ -328,14 +321,5 @@ def usage_of(tries: Sequence[ModelAttempt]) -> ModelUsage:
         prompt_tokens=sum(attempt.prompt_tokens for attempt in tries),
         completion_tokens=sum(attempt.completion_tokens for attempt in tries),
         ms=round(sum(attempt.ms for attempt in tries), 1),
-        tries=[
-            ModelTry(
-                model=attempt.model,
-                outcome=attempt.outcome,
-                ms=attempt.ms,
-                prompt_tokens=attempt.prompt_tokens,
-                completion_tokens=attempt.completion_tokens,
-            )
-            for attempt in tries
-        ],
+        tries=[ModelTry.model_validate(attempt, from_attributes=True) for attempt in tries],
     )

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from .port import (
     ChoiceDelta,
     ModelChoice,
-    ModelOutput,
     ModelRequest,
+    ModelResponse,
     ModelTarget,
     Reason,
     tokens_of,
@@ -292,7 +292,7 @@ async def call(
     request: ModelRequest,
     unsupported: set[str],
     on_piece: OnPiece | None,
-) -> ModelOutput:
+) -> ModelResponse:
     """Return one answer. Raises EndpointError. The caller sets the deadline.
 
     With `on_piece` the answer is streamed. What the endpoint does not support is learned from its
@@ -340,11 +340,9 @@ def _http_error(response: httpx2.Response, error_text: str) -> EndpointError:
         return EndpointError("refused", detail)
     if status == 429:
         return EndpointError("busy", detail, _retry_after(response))
-    return (
-        EndpointError("broken", detail, _retry_after(response))
-        if status >= 500
-        else EndpointError("rejected", detail)
-    )
+    if status >= 500:
+        return EndpointError("broken", detail, _retry_after(response))
+    return EndpointError("rejected", detail)
 
 
 def _retry_after(response: httpx2.Response) -> float:
@@ -379,12 +377,16 @@ def _error_text(text: str) -> str:
 
 async def _read(
     response: httpx2.Response, request: ModelRequest, on_piece: OnPiece | None
-) -> ModelOutput:
+) -> ModelResponse:
     try:
         if on_piece is not None and "text/event-stream" in response.headers.get("content-type", ""):
             return await _read_stream(response, request, on_piece)
         raw = b"".join([chunk async for chunk in _bounded(response)])
-        output = _parse_response(raw, request)
+        data = _json(raw)
+        choices = tuple(whole_choice(choice) for choice in _choices(data))
+        if not choices:
+            raise EndpointError("empty", "200, but no choices")
+        output = _model_output(choices, data.get("usage"), request)
     except NotAChoice as error:
         raise EndpointError("garbled", f"200, but {error}") from error
     if on_piece is not None:
@@ -435,23 +437,13 @@ def _choices(data: dict[str, Any]) -> list[dict[str, Any]]:
     return choices[:CHOICES_MAX]
 
 
-def _parse_response(raw: bytes, request: ModelRequest) -> ModelOutput:
-    data = _json(raw)
-    choices = _choices(data)
-    if not choices:
-        raise EndpointError("empty", "200, but no choices")
-    return _model_output(
-        tuple(whole_choice(choice) for choice in choices), data.get("usage"), request
-    )
-
-
 def _model_output(
     choices: tuple[ModelChoice, ...], usage: Any, request: ModelRequest
-) -> ModelOutput:
+) -> ModelResponse:
     counts = usage if isinstance(usage, dict) else {}
     prompt_tokens = sum(tokens_of(message.content) for message in request.messages)
     written = sum(tokens_of(choice.text) for choice in choices)
-    counted_tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": written}
+    counted_tokens: dict[str, Any] = {"prompt_tokens": prompt_tokens, "completion_tokens": written}
     counted_tokens |= {
         name: n
         for name in counted_tokens
@@ -464,7 +456,7 @@ def _model_output(
             "empty",
             "200, but no text" + (": all of its tokens went into thinking" if is_cut else ""),
         )
-    return ModelOutput(text=first.text, is_cut=is_cut, choices=choices, **counted_tokens)
+    return ModelResponse(text=first.text, is_cut=is_cut, choices=choices, **counted_tokens)
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -479,7 +471,7 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
 
 async def _read_stream(
     response: httpx2.Response, request: ModelRequest, on_piece: OnPiece
-) -> ModelOutput:
+) -> ModelResponse:
     """Read an answer in server-sent events. Its thinking is not passed on."""
     collected = StreamedChoices(on_piece)
     usage = None

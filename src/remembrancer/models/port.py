@@ -111,27 +111,18 @@ class ModelChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelOutput:
-    """The answer of one model; `text` is that of its first choice.
+class ModelResponse:
+    """The answer of a model, and all attempts; `text` is that of its first choice.
 
     Tokens are the endpoint's counts, or else about a quarter of the characters.
     """
 
     text: str
-    prompt_tokens: int
-    completion_tokens: int
+    model: str = ""
+    tries: tuple[ModelAttempt, ...] = ()
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
     is_cut: bool = False  # it reached the token limit
-    choices: tuple[ModelChoice, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelResponse:
-    """The answer of the first model that responded, and all attempts."""
-
-    text: str
-    model: str
-    tries: tuple[ModelAttempt, ...]
-    is_cut: bool = False
     choices: tuple[ModelChoice, ...] = ()
 
 

@@ -16,7 +16,6 @@ from ..protocol.errors import Conflict, NotFound
 from ..protocol.permissions import (
     ACTIONS,
     ONLY_ROOT,
-    Action,
     ActionLog,
     ActionLogged,
     Granted,
@@ -32,6 +31,7 @@ from ..protocol.permissions import (
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction
+from ..store.rows import read_row
 from .audit import SQL, add_entry
 from .owner import require_unpinned_owner
 
@@ -241,21 +241,9 @@ def list_grants(records: Records, caller: Caller, request: GrantsQuery) -> Grant
 
 
 def _live_grant(row: Row, now_ms: int) -> LiveGrant:
-    return LiveGrant(
-        grant_id=row.grant_id,
-        scope=row.scope,
-        actions=_actions(row),
-        agent=row.agent,
-        key_id=row.key_id,
-        granted_at=rfc3339(row.granted_ms),
-        expires_at=rfc3339(row.expires_ms),
-        seconds_left=-(-(row.expires_ms - now_ms) // 1000),
-    )
-
-
-def _actions(row: Row) -> list[Action]:
-    names = row.actions.split(",")
-    return [action for action in ACTIONS if action in names]
+    names, left_ms = row.actions.split(","), row.expires_ms - now_ms
+    actions = [action for action in ACTIONS if action in names]
+    return read_row(LiveGrant, row, actions=actions, seconds_left=-(-left_ms // 1000))
 
 
 def _grant_for(tx: Transaction, request: PermissionCheck, now_ms: int) -> Row | None:

@@ -38,6 +38,7 @@ from ..protocol.teams import (
 )
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction
+from ..store.rows import read_row
 from .audit import SQL as AUDIT_SQL
 from .audit import add_entry, entry_of
 
@@ -114,7 +115,7 @@ def create_team(
         _record(tx, caller, created, now_ms, change="create", user_id=user_id or None)
         return _team(created, members=1)
 
-    return _written(records, None, idempotency, write, Team)
+    return write_once(records, None, idempotency, Team, write)
 
 
 def team_name(text: str) -> str:
@@ -134,17 +135,15 @@ def rename_team(
     Raises KeyIsReadOnly, TeamUnknown, RoleTooLow, InvalidRequest, IdempotencyKeyReused,
     StoreUnavailable.
     """
-    require_write(caller)
-    own, name = _membership(records, caller, team, "owner"), team_name(request.name)
+    name = team_name(request.name)
 
-    def write(tx: Transaction) -> Team:
-        _require_owner(tx, caller, own)
+    def write(tx: Transaction, own: Membership) -> Team:
         tx.run(SQL.rename_team, name=name)
         delete_answers(tx, own.team_id)
         _record(tx, caller, own, records.clock(), change="rename")
         return _team(own._replace(name=name), members=tx.one(SQL.count_members).n)
 
-    return _written(records, own, idempotency, write, Team)
+    return _changed(records, caller, team, idempotency, write, Team)
 
 
 def list_members(records: Records, caller: Caller, team: str) -> TeamMembers:
@@ -165,11 +164,8 @@ def change_member(
     Raises KeyIsReadOnly, TeamUnknown, RoleTooLow, MemberUnknown, LastOwner, IdempotencyKeyReused,
     StoreUnavailable.
     """
-    require_write(caller)
-    own = _membership(records, caller, team, "owner")
 
-    def write(tx: Transaction) -> TeamMembers:
-        _require_owner(tx, caller, own)
+    def write(tx: Transaction, own: Membership) -> TeamMembers:
         member = _member(tx, request.member_id)
         if member.role == request.role:
             return _members(tx, caller)
@@ -179,7 +175,7 @@ def change_member(
         _record(tx, caller, own, records.clock(), change="role", **_fields(member, request.role))
         return _members(tx, caller)
 
-    return _written(records, own, idempotency, write, TeamMembers)
+    return _changed(records, caller, team, idempotency, write, TeamMembers)
 
 
 def remove_member(
@@ -195,15 +191,14 @@ def remove_member(
     Raises KeyIsReadOnly, TeamUnknown, RoleTooLow, MemberUnknown, LastOwner, IdempotencyKeyReused,
     StoreUnavailable.
     """
-    require_write(caller)
-    own, member_id = _membership(records, caller, team, "reader"), request.member_id
+    member_id = request.member_id
 
-    def write(tx: Transaction) -> TeamMembers:
+    def write(tx: Transaction, own: Membership) -> TeamMembers:
         rows = tx.all(SQL.members)
         mine = [row for row in rows if _is_own(row, caller)]
         leaves = member_id is None or member_id in [row.member_id for row in mine]
         if not leaves:
-            _require_owner(tx, caller, own)
+            require_role(own.role, "owner")
         member = _own_member(mine) if member_id is None else _member(tx, member_id)
         _require_other_owner(tx, member)
         tx.run(SQL.remove_member, member_id=member.member_id)
@@ -211,7 +206,7 @@ def remove_member(
         _record(tx, caller, own, records.clock(), change=change, **_fields(member, member.role))
         return _members(tx, caller)
 
-    return _written(records, own, idempotency, write, TeamMembers)
+    return _changed(records, caller, team, idempotency, write, TeamMembers, needed="reader")
 
 
 def list_invitations(records: Records, caller: Caller, team: str) -> InvitationList:
@@ -236,13 +231,10 @@ def invite_member(
     It accepts no Idempotency-Key: a stored answer would hold the token. Raises KeyIsReadOnly,
     TeamUnknown, RoleTooLow, TeamFull, StoreUnavailable.
     """
-    require_write(caller)
-    own = _membership(records, caller, team, "owner")
     token = TOKEN_PREFIX + secrets.token_urlsafe(32)
     invitation_id = records.ids("i_")
 
-    def write(tx: Transaction) -> InvitationCreated:
-        _require_owner(tx, caller, own)
+    def write(tx: Transaction, own: Membership) -> InvitationCreated:
         now_ms = records.clock()
         expires_ms = now_ms + request.expires_in_hours * _HOUR_MS
         tx.run(SQL.drop_expired, now_ms=now_ms)
@@ -268,7 +260,7 @@ def invite_member(
             expires_at=rfc3339(expires_ms),
         )
 
-    return records.store.write(write, account_id=own.team_account)
+    return _changed(records, caller, team, None, write, InvitationCreated)
 
 
 def withdraw_invitation(
@@ -283,18 +275,16 @@ def withdraw_invitation(
     Raises KeyIsReadOnly, TeamUnknown, RoleTooLow, TeamInvitationUnknown, IdempotencyKeyReused,
     StoreUnavailable.
     """
-    require_write(caller)
-    own, invitation_id = _membership(records, caller, team, "owner"), request.invitation_id
+    invitation_id = request.invitation_id
 
-    def write(tx: Transaction) -> InvitationList:
-        _require_owner(tx, caller, own)
+    def write(tx: Transaction, own: Membership) -> InvitationList:
         if not tx.run(SQL.remove_invitation, invitation_id=invitation_id):
             raise TeamInvitationUnknown
         now_ms = records.clock()
         _record(tx, caller, own, now_ms, change="withdraw", invitation_id=invitation_id)
         return _invitations(tx, now_ms)
 
-    return _written(records, own, idempotency, write, InvitationList)
+    return _changed(records, caller, team, idempotency, write, InvitationList)
 
 
 def accept_invitation(
@@ -343,7 +333,7 @@ def accept_invitation(
         )
         return _team(joined, members=len(members) + 1)
 
-    return _written(records, None, idempotency, write, Team)
+    return write_once(records, None, idempotency, Team, write)
 
 
 def team_audit(records: Records, caller: Caller, team: str, query: TeamAuditQuery) -> TeamAudit:
@@ -385,25 +375,33 @@ def _membership(records: Records, caller: Caller, team: str, needed: TeamRole) -
     return own
 
 
-def _require_owner(tx: Transaction, caller: Caller, team: Membership) -> None:
-    """Raise TeamUnknown or RoleTooLow if the caller is no owner any more: it was before."""
-    require_role(membership_in(tx, caller, team.team_id).role, "owner")
-
-
-def _written(
+def _changed(
     records: Records,
-    team: Membership | None,
+    caller: Caller,
+    team: str,
     idempotency: IdempotentRequest | None,
-    write: Callable[[Transaction], AnswerT],
+    write: Callable[[Transaction, Membership], AnswerT],
     kind: type[AnswerT],
+    *,
+    needed: TeamRole = "owner",
 ) -> AnswerT:
-    """Run a write in a team's account, or in the whole store for None; once if it is repeated."""
-    if team is not None and idempotency is not None:
+    """Run a write in the account of a team, for members of a role; once if it is repeated.
+
+    The membership is read again in the transaction: it may have ended meanwhile.
+    """
+    require_write(caller)
+    own = _membership(records, caller, team, needed)
+    if idempotency is not None:
         # The answer belongs to the team; the same key names another request in another team.
-        path = f"{idempotency.path} {team.team_id}"
-        idempotency = replace(idempotency, account_id=team.team_account, path=path)
-    account_id = None if team is None else team.team_account
-    return write_once(records, account_id, idempotency, kind, write)
+        path = f"{idempotency.path} {own.team_id}"
+        idempotency = replace(idempotency, account_id=own.team_account, path=path)
+
+    def run(tx: Transaction) -> AnswerT:
+        current = membership_in(tx, caller, own.team_id)
+        require_role(current.role, needed)
+        return write(tx, current)
+
+    return write_once(records, own.team_account, idempotency, kind, run)
 
 
 def _member_user(caller: Caller, user_id: str | None) -> str:
@@ -427,26 +425,13 @@ def _described(records: Records, own: Membership) -> Team:
 
 
 def _team(own: Membership, *, members: int) -> Team:
-    return Team(
-        team_id=own.team_id,
-        name=own.name,
-        role=own.role,
-        members=members,
-        created_at=rfc3339(own.created_ms),
-    )
+    return read_row(Team, own, members=members)
 
 
 def _members(tx: Transaction, caller: Caller) -> TeamMembers:
     return TeamMembers(
         members=[
-            TeamMemberRow(
-                member_id=row.member_id,
-                account=row.account,
-                user_id=row.user_id or None,
-                role=row.role,
-                joined_at=rfc3339(row.joined_ms),
-                is_self=_is_own(row, caller),
-            )
+            read_row(TeamMemberRow, row, user_id=row.user_id or None, is_self=_is_own(row, caller))
             for row in tx.all(SQL.members)
         ]
     )
@@ -481,14 +466,7 @@ def _require_other_owner(tx: Transaction, member: Row) -> None:
 def _invitations(tx: Transaction, now_ms: int) -> InvitationList:
     return InvitationList(
         invitations=[
-            TeamInvitation(
-                invitation_id=row.invitation_id,
-                role=row.role,
-                invited_by=row.invited_by,
-                created_at=rfc3339(row.created_ms),
-                expires_at=rfc3339(row.expires_ms),
-            )
-            for row in tx.all(SQL.invitations, now_ms=now_ms)
+            read_row(TeamInvitation, row) for row in tx.all(SQL.invitations, now_ms=now_ms)
         ]
     )
 

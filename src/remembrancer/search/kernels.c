@@ -232,7 +232,7 @@ static float add_scaled(const float *features, float epsilon, float *sums)
 }
 
 /* Sums of the normalized features of texts: (texts, FEATURES). `rows` has those of their tokens,
- * with GAP rows of zeros before, between and after the texts. `scratch` has room for 2,560 bytes
+ * with GAP rows of zeros before, between and after the texts. `scratch` has room for 3,072 bytes
  * of each place of the longest text, with GAP more before and after it. */
 void EXPORTED(text_sums)(const struct Encoder *model, const int16_t *rows, const int64_t *lengths,
                          long texts, char *scratch, float *sums)

@@ -34,7 +34,7 @@ from ..console.sign_in import link
 from ..context import Context, Records, assemble, embedding_parts, open_embedders, open_records
 from ..files.blobs import open_blobs
 from ..files.files import sweep
-from ..memory.maintenance import Maintenance
+from ..memory.maintenance import Maintenance, warm_shared
 from ..protocol.errors import Problem
 from ..sandbox.shared import RemoteSandbox
 from ..search import EmbedderUnavailable
@@ -124,6 +124,8 @@ def _run_workers(
     address, begun = _address(listener), mmap.mmap(-1, 1)  # of all processes
     can_fork = settings.embedder in _FORKABLE_EMBEDDERS and not settings.embedder_at_once
     embedders = open_embedders(settings) if can_fork else None
+    if embedders:
+        warm_shared(embedders[0])  # 15 MB for each of them, and a quarter of a second
 
     def begin(context: Context) -> None:
         sweep_aside(context)
@@ -155,7 +157,6 @@ def _run_workers(
     with suppress(KeyboardInterrupt):  # a normal way to stop the server
         gc.collect()
         trim()
-        gc.freeze()  # the collector would write to every page that the processes share
         gc.enable()
         Supervisor(settings, listener, work, in_child=in_child).run()
 

@@ -6,6 +6,7 @@ time. A worker gets a connection as a whole: the one with the fewest open connec
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import os
@@ -92,6 +93,11 @@ class Supervisor:
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM. Raises WorkersFail."""
         folder = _share_metrics(self._settings.data_folder)
+        # imported here: see _share_metrics; 6 MB that the workers share
+        from prometheus_client import multiprocess
+
+        self._forget_metrics: Callable[[int], None] = multiprocess.mark_process_dead
+        gc.freeze()  # the collector would write to every page that the processes share
         handled = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
         before = {number: signal.signal(number, self._note) for number in handled}
         signal.set_wakeup_fd(self._ready, warn_on_full_buffer=False)
@@ -272,7 +278,7 @@ class Supervisor:
                 continue
             was_ready = slot.is_ready
             slot.pid = 0
-            _forget_metrics(pid)
+            self._forget_metrics(pid)  # its gauges; its counters stay
             self._has_served |= was_ready
             error = self._read_error()
             if error is not None and not self._has_served:
@@ -360,13 +366,6 @@ def _share_metrics(data_folder: Path) -> Path:
     # read by the library when it is imported, which nothing did before
     set_variable("PROMETHEUS_MULTIPROC_DIR", str(folder))
     return folder
-
-
-def _forget_metrics(pid: int) -> None:
-    """Drop the gauges of a process that ended; its counters stay."""
-    from prometheus_client import multiprocess  # imported here: see _share_metrics
-
-    multiprocess.mark_process_dead(pid)
 
 
 def _exit(_signal: int, _frame: object) -> NoReturn:

@@ -4,6 +4,7 @@ from .reading import (
     PREFIX,
     SettingInvalid,
     available_bytes,
+    cache_folder,
     end_with,
     from_environment,
     processors,

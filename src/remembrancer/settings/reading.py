@@ -73,6 +73,12 @@ def from_environment(name: str) -> str | None:
     return os.environ.get(name) or None
 
 
+def cache_folder() -> Path:
+    """Return the folder for files that can be made again. Raises RuntimeError without a home."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "remembrancer"
+
+
 def set_variable(name: str, value: str) -> None:
     """Set a variable for a library that has no other way to be configured."""
     os.environ[name] = value

@@ -149,6 +149,12 @@ class Transaction(Protocol):
         in one round trip; an error is raised by what sends them.
         """
 
+    def last(self, sql: str, **values: Any) -> Row:
+        """Execute the last statement of a write, which always has a row, and return that row.
+
+        A networked engine commits in the same round trip. Raises as `one` does.
+        """
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import IO
 
 from ..settings import SettingInvalid
 from .engine import DataFolderBusy, DataFolderReadable, Pool, Store, StoreUnavailable
@@ -18,28 +18,6 @@ from .engine import DataFolderBusy, DataFolderReadable, Pool, Store, StoreUnavai
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _FILE = "server.lock"
-
-
-class Lock:
-    """The lock of a data folder, until `close` or the end of the process."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor: int | None = descriptor
-
-    def close(self) -> None:
-        """Release the lock. Idempotent.
-
-        The file stays: removing it would let two servers lock two files of one name.
-        """
-        if self._descriptor is not None:
-            descriptor, self._descriptor = self._descriptor, None
-            os.close(descriptor)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def require_private(folder: Path) -> None:
@@ -58,30 +36,30 @@ def require_private(folder: Path) -> None:
     raise DataFolderReadable(f"other users may enter the data folder {folder} ({mode}). {remedy}")
 
 
-def hold(folder: Path) -> Lock:
-    """Lock an existing folder for this process.
+def hold(folder: Path) -> IO[bytes]:
+    """Lock an existing folder for this process, until the file that this returns is closed.
 
-    Raises DataFolderBusy with the process that holds it, and StoreUnavailable if locking fails.
+    The file stays: removing it would let two servers lock two files of one name. Raises
+    DataFolderBusy with the process that holds it, and StoreUnavailable if locking fails.
     """
-    path = folder / _FILE
+    path, flags = folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StoreUnavailable(f"cannot lock {path}: {error}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        with ExitStack() as until_held:
+            lock = until_held.enter_context(
+                os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
+            )
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock.truncate(0)
+            lock.write(f"{os.getpid()}\n".encode())
+            until_held.pop_all()
+            return lock
     except BlockingIOError as error:
-        holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
-        os.close(descriptor)
+        holder = path.read_text("ascii", "replace").strip()
         raise DataFolderBusy(
             f"another server{f' (process {holder})' if holder else ''} runs on {folder}"
         ) from error
     except OSError as error:
-        os.close(descriptor)
         raise StoreUnavailable(f"cannot lock {path}: {error}") from error
-    return Lock(descriptor)
 
 
 # --- Store URLs: open the store at one, and inspect it while no server has it open -----------

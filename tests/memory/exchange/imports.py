@@ -12,7 +12,8 @@ from memory.asking import Memory
 from service import rows
 
 from remembrancer.memory.exchange import importer
-from remembrancer.memory.exchange.importer import ImportRefused, ImportResult, ImportSource
+from remembrancer.memory.exchange.importer import ImportRefused, ImportResult
+from remembrancer.memory.exchange.survey import CheckedSource
 
 SAMPLES = Path(__file__).with_name("samples")
 OWNER = "owner"  # the default user of the owner's account
@@ -55,7 +56,7 @@ class Imports:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
-    def read(self, path: Path, **options: Any) -> ImportSource:
+    def read(self, path: Path, **options: Any) -> CheckedSource:
         """Check a source."""
         return importer.read(self.context, self.memory.caller, path, **options)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...protocol.patterns import regex
 from .reading import HAN_FIRST, KEYS_MAX, LISTS, ME, WE, Reading, is_country, readings, stem
 
 # --- Recognise messages that order a text: what they say is material, not a state of things --
@@ -42,7 +43,7 @@ _HAN = (
     r"(?:[写寫](?![下道])|撰[写寫]|翻[译譯]|[总總][结結]|概括|改[写寫]|[润潤]色|[创創]作|起草)"
 )
 HEAD_CHARACTERS_MAX = 300  # an order is at the beginning of a message
-_ORDER = re.compile(rf"\W*+(?:{_POLITE}(?:{_WORDS})\b{_NOTE}|{_HAN})", re.IGNORECASE)
+_ORDER = regex(rf"\W*+(?:{_POLITE}(?:{_WORDS})\b{_NOTE}|{_HAN})", re.IGNORECASE)
 
 
 def orders_text(message: str) -> bool:
@@ -58,7 +59,7 @@ _FACT_WORDS_MAX = 12  # words of content; longer sentences are no plain facts
 _VALUE_WORDS_MAX = 8
 _UPDATE_WORDS_MAX = 16  # of the value in a statement that says it is an update
 _HINT_WORDS_MAX = 3
-_ADJECTIVE = re.compile(r"[a-z]{2,}(?:ing|ed|ful|able|ible|ous)")
+_ADJECTIVE = regex(r"[a-z]{2,}(?:ing|ed|ful|able|ible|ous)")
 _UNCERTAIN = frozenset(("question", "hedge"))
 _ELSEWHEN = frozenset(("past", "ended"))
 
@@ -208,8 +209,10 @@ def _other_value(older: Reading, newer: Reading) -> ValueChange | None:
         return None  # equal, or one says more than the other, or one has no value
     if "event" in (first.rule, second.rule):
         return _by_event(older, newer)
-    rule = _RULES[first.rule if second.is_event else second.rule]
-    return rule(older, newer, before, after)
+    name = first.rule if second.is_event else second.rule
+    if name in _MEASURED and _is_measure(older, newer):
+        return _by_measure(older, newer)
+    return _RULES[name](older, newer, before, after)
 
 
 def _is_of_one_attribute(older: Reading, newer: Reading) -> bool:
@@ -291,17 +294,13 @@ def _by_name(older: Reading, newer: Reading, before: Words, after: Words) -> Val
     return _certain(older, newer)
 
 
-def _by_any(older: Reading, newer: Reading, _before: Words, _after: Words) -> ValueChange | None:
-    if _is_measure(older, newer):
-        return _by_measure(older, newer)
+def _by_any(older: Reading, newer: Reading, *_: Words) -> ValueChange | None:
     if older.noun.is_several:
         return None
     return _certain(older, newer) if older.is_name == newer.is_name else _MAYBE
 
 
-def _by_fixed(older: Reading, newer: Reading, _before: Words, _after: Words) -> ValueChange | None:
-    if _is_measure(older, newer):
-        return _by_measure(older, newer)
+def _by_fixed(older: Reading, newer: Reading, *_: Words) -> ValueChange | None:
     return None if older.noun.is_several else _certain(older, newer)
 
 
@@ -311,26 +310,20 @@ def _by_group(older: Reading, newer: Reading, before: Words, after: Words) -> Va
     return _MAYBE if max(len(before), len(after)) <= _HINT_WORDS_MAX else None
 
 
-def _by_version(
-    older: Reading, newer: Reading, _before: Words, _after: Words
-) -> ValueChange | None:
+def _by_version(older: Reading, newer: Reading, *_: Words) -> ValueChange | None:
     if older.kind == newer.kind == "number" and _numbers_differ(older.value, newer.value):
         return _certain(older, newer)
     return _MAYBE if newer.is_update else None
 
 
 def _by_hint(older: Reading, newer: Reading, before: Words, after: Words) -> ValueChange | None:
-    if _is_measure(older, newer):
-        return _by_measure(older, newer)
     is_short = max(len(before), len(after)) <= _HINT_WORDS_MAX
     if older.is_name != newer.is_name or not is_short:
         return None
     return _certain(older, newer) if newer.is_update else _MAYBE
 
 
-def _by_several(
-    older: Reading, newer: Reading, _before: Words, _after: Words
-) -> ValueChange | None:
+def _by_several(older: Reading, newer: Reading, *_: Words) -> ValueChange | None:
     is_count = older.value[0][0].isdigit() and newer.value[0][0].isdigit()
     is_change = is_count and _numbers_differ(older.value, newer.value)
     return _certain(older, newer) if is_change else None
@@ -338,8 +331,6 @@ def _by_several(
 
 def _by_value(older: Reading, newer: Reading, before: Words, after: Words) -> ValueChange | None:
     """Compare after "is": the subject and the kinds of the values decide."""
-    if _is_measure(older, newer):
-        return _by_measure(older, newer)
     if older.noun.is_several or _are_of_one_group(older, newer):
         return None if older.noun.is_several else _certain(older, newer)
     is_update = newer.is_update
@@ -378,7 +369,7 @@ def _by_event(older: Reading, newer: Reading) -> ValueChange | None:
     return _MAYBE if older.subject.words in ((ME,), (WE,)) else _certain(older, newer)
 
 
-_RULES: dict[str, Callable[[Reading, Reading, Words, Words], ValueChange | None]] = {
+_RULES: dict[str, Callable[..., ValueChange | None]] = {
     "name": _by_name,
     "any": _by_any,
     "fixed": _by_fixed,
@@ -391,3 +382,5 @@ _RULES: dict[str, Callable[[Reading, Reading, Words, Words], ValueChange | None]
     "number": _by_value,
     "cancelled": _by_value,
 }
+# Rules that compare times and numbers by what they measure.
+_MEASURED = frozenset(("any", "fixed", "hint", "copula", "time", "number", "cancelled"))

@@ -272,32 +272,11 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(token.word for token in tokens(text))
 
 
-def _lists() -> dict[str, frozenset[str]]:
-    lists = {}
-    for name, words in load_table("words.toml").items():
-        if isinstance(words, str):
-            lists[name] = frozenset(
-                "".join(_words(word)) if word[0] >= "\u3400" else normalize(word)
-                for word in words.split()
-            )
-    return lists
-
-
-def _groups() -> dict[str, str]:
-    table: Any = load_table("words.toml")["groups"]
-    return {
-        "".join(_words(word)) if word[0] >= "\u3400" else normalize(word): group
-        for group, words in table.items()
-        for word in words.split()
-    }
-
-
-def _countries() -> frozenset[str]:
-    table: Any = load_table("words.toml")["countries"]
-    return frozenset(
-        "".join(_words(word)) if word[0] >= "\u3400" else normalize(word)
-        for word in table["names"].split()
-    )
+def _entries(text: str) -> list[str]:
+    """Return the words of a list as they are compared; Chinese ones of several signs are one."""
+    return [
+        "".join(_words(word)) if word[0] >= "\u3400" else normalize(word) for word in text.split()
+    ]
 
 
 def _index() -> tuple[dict[str, list[Phrase]], dict[str, list[Phrase]]]:
@@ -337,9 +316,10 @@ def _phrases(row: dict[str, Any]) -> list[tuple[tuple[str, ...], tuple[str, ...]
     return result
 
 
-LISTS = _lists()
-GROUPS = _groups()
-COUNTRIES = _countries()
+_TABLE: Any = load_table("words.toml")
+LISTS = {name: frozenset(_entries(text)) for name, text in _TABLE.items() if isinstance(text, str)}
+GROUPS = {word: group for group, text in _TABLE["groups"].items() for word in _entries(text)}
+COUNTRIES = frozenset(_entries(_TABLE["countries"]["names"]))
 DROPPED, OTHERS = _index()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, cast
 
+from ...protocol.patterns import regex
 from ...search import Vectors, load_regression
 from .reading import load_table, sentences
 
@@ -19,7 +20,7 @@ _NOUN = (
     r"(?:\w+\s+)?(?:address|job|number|plan|value|version|name|deadline|budget|date|state|price"
     r"|employer|city|home|doctor|password|title|choice|preference|setting|place|location|owner)"
 )
-_HISTORY = re.compile(
+_HISTORY = regex(
     rf"\b(?:before{_STOP}|before (?:it|that|this|the (?:change|move|update|switch))\b|originally"
     rf"|(?<!get )(?<!'m )(?<!is )(?<!are )used to\b"
     r"|previously|formerly|at first|initially|in the past|back then"
@@ -40,8 +41,8 @@ _HISTORY = re.compile(
     r"|旧状态|舊狀態|旧的|舊的|曾经|曾經|本来|本來",
     re.IGNORECASE,
 )
-_EXPERIENCE = re.compile(r"^\W*(?:have|has|had)\s+\w+\s.*\bbefore\b", re.IGNORECASE)
-_BEFORE_ACTION = re.compile(r"\w[之以]前[,，]?(?:我|你|应该|應該|需要|要|必须|必須)")
+_EXPERIENCE = regex(r"^\W*(?:have|has|had)\s+\w+\s.*\bbefore\b", re.IGNORECASE)
+_BEFORE_ACTION = regex(r"\w[之以]前[,，]?(?:我|你|应该|應該|需要|要|必须|必須)")
 
 
 def names_history(query: str, vector: Vectors | None = None, embedder: str = "none") -> bool:
@@ -86,7 +87,7 @@ def _phrases(name: str, **parts: str) -> str:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE)
+    return regex(text, re.IGNORECASE)
 
 
 _END = r"(?=\s*(?:[.!;:,)。！：]|$|please\b|anywhere\b|in (?:your )?memory\b|bitte\b))"
@@ -99,8 +100,8 @@ _OFF_RECORD = _pattern(_phrases("off_record", end=_END))
 _NO_SAVING = _pattern(_phrases("no_saving", end=_END))
 _CONFIDENTIAL = _pattern(_phrases("confidential"))
 _EXPIRED = _pattern(rf"^{_POLITE}(?:{_phrases('expired')})\s*[:：]\s*")
-_TOKEN = re.compile(r"[^\W_]+")
-_HAN = re.compile("[\u4e00-\u9fff]")
+_TOKEN = regex(r"[^\W_]+")
+_HAN = regex("[\u4e00-\u9fff]")
 _GRAMMAR = frozenset(str(_TABLE["grammar"]).split())
 
 

@@ -18,6 +18,7 @@ from ...files.files import SQL as FILES
 from ...files.files import charge_quota
 from ...protocol import limits
 from ...store import Row, Transaction, load_queries
+from ...store.rows import columns_of
 from ..files.commands import charge_bytes
 from .record_index import RecordIndex
 from .records import (
@@ -31,7 +32,6 @@ from .records import (
     OriginRecord,
     Record,
 )
-from .rows import columns_of
 from .source import ExportSource, Numbered
 
 SQL = load_queries("remembrancer.memory.exchange", "restore.sql")

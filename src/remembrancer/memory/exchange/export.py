@@ -7,17 +7,18 @@ are read page by page: memory does not grow with their number.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from ... import __version__
 from ...context import Caller, Records
 from ...files.blobs import open_blobs
 from ...protocol.errors import NotFound
 from ...store import Row, StoreUnavailable, Transaction, load_queries
+from ...store.rows import read_row, time_of
 from ...store.transfer.copy import FIRST_PAGE_ROWS, PAGE_ROWS_MAX, next_page_rows, pages
 from ...store.transfer.copy import SQL as CATALOG
 from ..facts.life import EXPIRED, KINDS
@@ -46,7 +47,6 @@ from .records import (
     UserRecord,
     VoteRecord,
 )
-from .rows import record_of, time_of
 from .shapes.zips import ENTRIES_MAX, is_within_ratio
 
 SQL = load_queries("remembrancer.memory.exchange", "export.sql")
@@ -167,9 +167,9 @@ class _Export:
     def _members(self) -> Iterator[tuple[str, Iterator[Record]]]:
         """Yield the members of JSON lines in their order, each with its records."""
         if self.filters is not None:
-            yield from _passing_members(self._selections(self.filters))
+            yield from self._passing_members(list(self._selections(self.filters)))
             return
-        yield "users.jsonl", (record_of(UserRecord, space) for space in self._spaces())
+        yield "users.jsonl", (read_row(UserRecord, space) for space in self._spaces())
         yield "sessions.jsonl", self._of_each(self.sessions_of)
         yield "events.jsonl", self._of_each(self.events_of)
         yield (
@@ -200,7 +200,43 @@ class _Export:
                 SQL.facts_passing.replace("true", of_facts), **chosen, **fact_values
             )
             if events or facts:
-                yield _Selection(self, space, events, facts)
+                yield _Selection(
+                    space,
+                    sessions=frozenset(row.session for row in (*events, *facts)),
+                    events=frozenset(row.id for row in events),
+                    facts=frozenset(row.id for row in facts),
+                    ids=frozenset(
+                        [*(row.event_id for row in events), *(row.fact_id for row in facts)]
+                    ),
+                )
+
+    def _passing_members(
+        self, selections: Sequence[_Selection]
+    ) -> Iterator[tuple[str, Iterator[Record]]]:
+        """Yield the members of an export of what passes filters; all others are empty."""
+        chosen: dict[str, Iterator[Record]] = {
+            "users.jsonl": (read_row(UserRecord, one.space, l1_mapped=0) for one in selections),
+            "sessions.jsonl": (
+                record
+                for one in selections
+                for row, record in self.sessions_of(one.space)
+                if row in one.sessions
+            ),
+            "events.jsonl": (
+                _alone(record, one.ids)
+                for one in selections
+                for row, record in self.events_of(one.space)
+                if row in one.events
+            ),
+            "facts.jsonl": (
+                _alone(record, one.ids)
+                for one in selections
+                for row, record in self.facts_of(one.space)
+                if row in one.facts
+            ),
+        }
+        for name in MEMBERS:
+            yield name, chosen.get(name, iter(()))
 
     def _spaces(self) -> Iterator[Row]:
         for space in self._pages(SQL.spaces_page, 0):
@@ -217,14 +253,14 @@ class _Export:
     ) -> Iterator[Record]:
         for space in self._spaces():
             for row in self._pages(sql, first, rows_max=rows_max, space_id=space.id):
-                yield record_of(model, row, user_id=space.user_id)
+                yield read_row(model, row, user_id=space.user_id)
 
     def _of_account(
         self, sql: str, model: type[Record], *, first: int | str = 0
     ) -> Iterator[Record]:
         for row in self._pages(sql, first):
             if not self.user_ids or row.user_id in self.user_ids:
-                yield record_of(model, row)
+                yield read_row(model, row)
 
     def _of_each(self, of: Callable[[Row], Iterator[tuple[int, Record]]]) -> Iterator[Record]:
         return (record for space in self._spaces() for _, record in of(space))
@@ -258,7 +294,7 @@ class _Export:
     def sessions_of(self, space: Row) -> Iterator[tuple[int, SessionRecord]]:
         """Yield the row ids and the records of the sessions of a space."""
         for row in self._pages(SQL.sessions_page, 0, space_id=space.id):
-            yield row.id, record_of(SessionRecord, row, user_id=space.user_id)
+            yield row.id, read_row(SessionRecord, row, user_id=space.user_id)
 
     def _add_blobs(self, writer: ArchiveWriter) -> None:
         if self.filters is not None:  # created files have no metadata
@@ -285,76 +321,36 @@ class _Export:
         return chain.from_iterable(pages(page, rows_max))
 
 
-class _Selection:
-    """The turns and facts of a space that pass filters, as an export of their own.
+class _Selection(NamedTuple):
+    """The turns and facts of a space that pass filters: rows, those of their sessions, and ids."""
 
-    Their records name no other: what superseded, stated or withdrew them may not have passed.
-    """
-
-    def __init__(
-        self, export: _Export, space: Row, events: Sequence[Row], facts: Sequence[Row]
-    ) -> None:
-        self._export, self.space = export, space
-        self._events = {row.id: row.event_id for row in events}
-        self._facts = {row.id: row.fact_id for row in facts}
-        self._sessions = {row.session for row in (*events, *facts)}
-        self._event_ids, self._fact_ids = set(self._events.values()), set(self._facts.values())
-
-    def sessions(self) -> Iterator[Record]:
-        """Yield the sessions of the selection."""
-        for row, record in self._export.sessions_of(self.space):
-            if row in self._sessions:
-                yield record
-
-    def events(self) -> Iterator[Record]:
-        """Yield the turns."""
-        for row, record in self._export.events_of(self.space):
-            if row in self._events:
-                yield record.model_copy(
-                    update={
-                        "superseded_by": self._if_among(record.superseded_by, self._event_ids),
-                        "withdraws": [one for one in record.withdraws if one in self._event_ids],
-                    }
-                )
-
-    def facts(self) -> Iterator[Record]:
-        """Yield the facts."""
-        for row, record in self._export.facts_of(self.space):
-            if row in self._facts:
-                yield record.model_copy(
-                    update={
-                        "event_id": self._if_among(record.event_id, self._event_ids),
-                        "superseded_by": self._if_among(record.superseded_by, self._fact_ids),
-                        "sources": [one for one in record.sources if one in self._event_ids],
-                    }
-                )
-
-    @staticmethod
-    def _if_among(identifier: str | None, ids: Collection[str]) -> str | None:
-        return identifier if identifier in ids else None
+    space: Row
+    sessions: frozenset[int]
+    events: frozenset[int]
+    facts: frozenset[int]
+    ids: frozenset[str]
 
 
-def _passing_members(selections: Iterable[_Selection]) -> Iterator[tuple[str, Iterator[Record]]]:
-    """Yield the members of an export of what passes filters; all others are empty."""
-    every = list(selections)
-    chosen: dict[str, Iterator[Record]] = {
-        "users.jsonl": (record_of(UserRecord, one.space, l1_mapped=0) for one in every),
-        "sessions.jsonl": chain.from_iterable(one.sessions() for one in every),
-        "events.jsonl": chain.from_iterable(one.events() for one in every),
-        "facts.jsonl": chain.from_iterable(one.facts() for one in every),
-    }
-    for name in MEMBERS:
-        yield name, chosen.get(name, iter(()))
+def _alone(record: Record, ids: frozenset[str]) -> Record:
+    """Return a turn or fact that names none but these: others may not have passed."""
+    update: dict[str, Any] = {}
+    for name in ("event_id", "superseded_by", "withdraws", "sources"):
+        value = getattr(record, name, None)
+        if isinstance(value, list):
+            update[name] = [one for one in value if one in ids]
+        elif value is not None and value not in ids:
+            update[name] = None
+    return record.model_copy(update=update)
 
 
 def _event(user_id: str, row: Row, withdraws: list[str]) -> EventRecord:
-    return record_of(
+    return read_row(
         EventRecord,
         row,
         user_id=user_id,
         occurred_at=time_of(row.occurred_ms, row.occurred_offset),
         withdraws=withdraws,
-        second_look=None if row.looked_ms is None else record_of(SecondLooks, row),
+        second_look=None if row.looked_ms is None else read_row(SecondLooks, row),
     )
 
 
@@ -365,6 +361,6 @@ def _fact(user_id: str, row: Row, sources: list[str], now_ms: int) -> FactRecord
         fields = {"sources": [], "text": "", "condition": None, "pinned": False}
     elif not row.text:
         fields["condition"] = None
-    return record_of(
+    return read_row(
         FactRecord, row, user_id=user_id, status=STATUSES[status], kind=KINDS[row.kind], **fields
     )

@@ -19,13 +19,13 @@ from ...context import Caller, Context
 from ...files.files import FileOwner, restore_file
 from ...search import EntryMaker, entry_maker
 from ...store import Transaction
+from ...store.rows import columns_of
 from . import restored
 from .archive import Archive
 from .check import ExportCheck, identifier_of, rows_named
 from .record_index import RecordIndex
 from .records import MEMBERS, FileRecord
-from .restored import KINDS, NO_CUBE, Outcome, RestoreWrite
-from .rows import columns_of
+from .restored import KINDS, NO_CUBE, Outcome, RestoreTarget, RestoreWrite
 from .source import BATCH, ExportSource
 
 Written = TypeVar("Written")
@@ -127,7 +127,8 @@ class _Restore:
             lambda tx: rows_named(tx, name, records), account_id=self._caller.account_id
         )
         new = [one for one in records if not present or identifier_of(one) not in present]
-        take = KINDS[name].prepare(self._context, self._caller, self._maker, new)
+        target = RestoreTarget(self._context, self._caller, self._maker)
+        take = KINDS[name].prepare(target, new)
 
         def store() -> Outcome:
             outcome = Outcome(present=len(records) - len(new))

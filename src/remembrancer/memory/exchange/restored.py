@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...accounts import NO_KEY
 from ...accounts.prompts import SQL as PROMPTS
@@ -16,6 +16,7 @@ from ...cubes.lessons import Lesson, count_votes, insert_cube, prepare_cube
 from ...protocol.notices import without_notices
 from ...search import EntryMaker, EventText, index_entries
 from ...store import Row, Transaction
+from ...store.rows import columns_of
 from ..facts.life import CURRENT, EXPIRED, REMOVED, SUPERSEDED, VERSION
 from ..facts.life import KINDS as FACT_KINDS
 from ..facts.life import SQL as FACTS
@@ -45,7 +46,6 @@ from .records import (
     UserRecord,
     VoteRecord,
 )
-from .rows import columns_of
 
 REVISION_UNKNOWN = 0  # `superseded_by` of a draft until its revision is stored; no row has the id 0
 NO_CUBE = "no cube"  # outcome of a vote on a cube that the target does not have
@@ -53,6 +53,15 @@ NO_CUBE = "no cube"  # outcome of a vote on a cube that the target does not have
 Outcome = Counter[str]  # numbers of records: stored, present, left
 Aliases = dict[str, int]  # fact ids of the export -> rows of equal facts that the target had
 Entries = Mapping[Any, Any]  # what was prepared for new records, by identifier
+TakeEntries = Callable[[], Entries]  # waits for what was begun
+
+
+class RestoreTarget(NamedTuple):
+    """The memory that an import writes to, and what makes its index entries."""
+
+    context: Context
+    caller: Caller
+    maker: EntryMaker
 
 
 @dataclass(slots=True)
@@ -188,12 +197,10 @@ def _add_vote(write: RestoreWrite, record: VoteRecord, _: Entries) -> str:
 # --- Turns ----------------------------------------------------------------------------------------
 
 
-def _begin_events(
-    _context: Context, _caller: Caller, maker: EntryMaker, records: Sequence[EventRecord]
-) -> Callable[[], Entries]:
+def _begin_events(target: RestoreTarget, records: Sequence[EventRecord]) -> TakeEntries:
     """Begin the index entries of turns. Superseded drafts and withdrawn turns have none."""
     indexed = [record for record in records if not (record.superseded or record.withdrawn)]
-    take = maker.begin([_text(record) for record in indexed])
+    take = target.maker.begin([_text(record) for record in indexed])
     return lambda: dict(zip((record.event_id for record in indexed), take(), strict=True))
 
 
@@ -254,37 +261,31 @@ def link_events(write: RestoreWrite, *, links: Sequence[tuple[str, str]]) -> Non
 # --- Facts, L1s and maps --------------------------------------------------------------------------
 
 
-def _begin_facts(
-    context: Context, _caller: Caller, _maker: EntryMaker, records: Sequence[FactRecord]
-) -> Callable[[], Entries]:
+def _begin_facts(target: RestoreTarget, records: Sequence[FactRecord]) -> TakeEntries:
     return _begin_texts(
-        context, {one.fact_id: layer_text(one.text) for one in records if one.text.strip()}
+        target, {one.fact_id: layer_text(one.text) for one in records if one.text.strip()}
     )
 
 
-def _begin_summaries(
-    context: Context, _caller: Caller, _maker: EntryMaker, records: Sequence[SummaryRecord]
-) -> Callable[[], Entries]:
-    return _begin_texts(context, {one.l1_id: layer_text(one.text, one.topic) for one in records})
+def _begin_summaries(target: RestoreTarget, records: Sequence[SummaryRecord]) -> TakeEntries:
+    return _begin_texts(target, {one.l1_id: layer_text(one.text, one.topic) for one in records})
 
 
-def _begin_maps(
-    context: Context, caller: Caller, _maker: EntryMaker, records: Sequence[MapRecord]
-) -> Callable[[], Entries]:
+def _begin_maps(target: RestoreTarget, records: Sequence[MapRecord]) -> TakeEntries:
     """Make the entries of versions that the target does not have.
 
     Each version is the newest of its space while it is stored, so that an interrupted import
     leaves a map that search finds.
     """
-    new = context.store.read(
+    new = target.context.store.read(
         lambda tx: [one for one in records if map_state(tx, one) == "absent"],
-        account_id=caller.account_id,
+        account_id=target.caller.account_id,
     )
-    return _begin_texts(context, {(one.user_id, one.version): layer_text(one.text) for one in new})
+    return _begin_texts(target, {(one.user_id, one.version): layer_text(one.text) for one in new})
 
 
-def _begin_texts(context: Context, texts: dict[Any, EventText]) -> Callable[[], Entries]:
-    entries = index_entries(context.writer, list(texts.values())) if texts else []
+def _begin_texts(target: RestoreTarget, texts: dict[Any, EventText]) -> TakeEntries:
+    entries = index_entries(target.context.writer, list(texts.values())) if texts else []
     return lambda: dict(zip(texts, entries, strict=True))
 
 
@@ -396,13 +397,11 @@ def note_maps(write: RestoreWrite, *, users: Sequence[UserRecord]) -> None:
 _LESSON = ("kind", "topic", "essence", "rules", "evidence", "model", "for_account", "source")
 
 
-def _begin_cubes(
-    context: Context, _caller: Caller, _maker: EntryMaker, records: Sequence[CubeRecord]
-) -> Callable[[], Entries]:
+def _begin_cubes(target: RestoreTarget, records: Sequence[CubeRecord]) -> TakeEntries:
     """Check published cubes again; trust comes from votes in the target alone."""
     prepared = {
         one.cube_id: prepare_cube(
-            context,
+            target.context,
             Lesson(
                 publish=one.status != "private", **{name: getattr(one, name) for name in _LESSON}
             ),
@@ -435,7 +434,7 @@ def merge_cubes(write: RestoreWrite) -> None:
             write.tx.run(SQL.merge_cube, cube_id=record.cube_id, into=record.merged_into)
 
 
-def _nothing(*_: Any) -> Callable[[], Entries]:
+def _nothing(*_: Any) -> TakeEntries:
     return dict
 
 
@@ -448,9 +447,7 @@ class Kind:
     """
 
     add: Callable[[RestoreWrite, Any, Entries], str]
-    prepare: Callable[[Context, Caller, EntryMaker, Sequence[Any]], Callable[[], Entries]] = (
-        _nothing
-    )
+    prepare: Callable[[RestoreTarget, Sequence[Any]], TakeEntries] = _nothing
 
 
 KINDS = {

@@ -32,6 +32,7 @@ from ...protocol.text import DAY_MS, rfc3339
 from ...protocol.trust import RANKS, SOURCES, TextSource, may_replace
 from ...search import IndexEntry, first_vectors, load_succession
 from ...store import Row, Transaction, load_queries
+from ...store.rows import read_row
 from ..changes import change
 from ..filters import change_metadata, index_metadata, passing_or_all
 from ..instructions import Instruction, replaces_instruction
@@ -54,7 +55,6 @@ from ..spaces import (
     future_ms,
     milliseconds,
     past_ms,
-    read_metadata,
     split_page,
     update_index,
 )
@@ -714,34 +714,20 @@ def read_facts(tx: Transaction, caller: Caller, ids: Sequence[int], now_ms: int)
 def _fact(row: Row, sources: list[str], replaced: list[Row], now_ms: int) -> Fact:
     is_version = row.origin == VERSION
     events = ([row.event_id] if row.event_id else []) + sources
-    return Fact(
+    return read_row(
+        Fact,
+        row,
         fact_id=row.superseded_by if is_version else row.fact_id,
         text=row.text or None,
-        source=SOURCES[row.source],
         kind=KINDS[row.kind],
-        condition=row.condition,
         recognised=row.origin == 1,
         status=status_of(row, now_ms),
-        valid_from=rfc3339(row.valid_from_ms),
-        valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
-        expires_at=None if row.expires_ms is None else rfc3339(row.expires_ms),
         superseded_by=row.superseded_by if row.status == SUPERSEDED and not is_version else None,
         supersedes=[one.fact_id for one in replaced if one.origin != VERSION],
-        versions=[_version(one) for one in replaced if one.origin == VERSION and one.text],
-        pinned=bool(row.pinned),
-        event_id=row.event_id,
+        versions=[
+            read_row(FactVersion, one) for one in replaced if one.origin == VERSION and one.text
+        ],
         event_ids=list(dict.fromkeys(events))[:SOURCES_MAX],
-        written_by=row.written_by,
-        created_at=rfc3339(row.created_ms),
-        metadata=read_metadata(row.metadata),
-    )
-
-
-def _version(row: Row) -> FactVersion:
-    return FactVersion(
-        text=row.text,
-        valid_from=rfc3339(row.valid_from_ms),
-        valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from ...accounts import require_write, space_user_id
 from ...accounts.idempotency import IdempotentRequest, write_once
@@ -21,10 +21,10 @@ from ...protocol.files import (
     InvalidMemoryPath,
     memory_path,
 )
-from ...protocol.text import rfc3339
 from ...screening import instruction_like
 from ...search.index.entries import INSTRUCTION_LIKE
 from ...store import Row, Transaction, load_queries
+from ...store.rows import read_row
 from ..intake import Intake
 from ..spaces import SQL as SPACES
 from ..spaces import flag_names
@@ -332,18 +332,10 @@ def run_command(
     for _ in range(PLAN_ATTEMPTS_MAX):
         # Screening a long text takes time, so it happens here, where no writer waits for it.
         prepared = context.store.read(plan, account_id=caller.account_id)
-        try:
-            return _write_plan(
-                context, caller, user_id, idempotency, partial(_return_plan, prepared)
-            )
-        except _FilesChanged:
-            continue
+        with suppress(_FilesChanged):
+            return _write_plan(context, caller, user_id, idempotency, prepared)
     # Other writers were faster each time; now they wait.
     return _write_plan(context, caller, user_id, idempotency, plan)
-
-
-def _return_plan(plan: _Files, _tx: Transaction) -> _Files:
-    return plan
 
 
 def _write_plan(
@@ -351,7 +343,7 @@ def _write_plan(
     caller: Caller,
     user_id: str,
     idempotency: IdempotentRequest | None,
-    plan: Callable[[Transaction], _Files],
+    plan: _Files | Callable[[Transaction], _Files],
 ) -> FileDone:
     """Write a plan's changes, or nothing.
 
@@ -359,7 +351,7 @@ def _write_plan(
     """
 
     def write(tx: Transaction) -> FileDone:
-        planned = plan(tx)
+        planned = plan if isinstance(plan, _Files) else plan(tx)
         if planned.state != _current_state(tx, user_id):
             raise _FilesChanged
         if planned.changes:
@@ -579,21 +571,8 @@ def file_history(context: Context, caller: Caller, request: FileQuery) -> FileHi
         path=path,
         version=selected and selected.version,
         text=selected and selected.text,
-        versions=[_file_version(row) for row in rows[:page_size]],
+        versions=[read_row(FileVersion, row) for row in rows[:page_size]],
         next=rows[page_size - 1].id if len(rows) > page_size else None,
-    )
-
-
-def _file_version(row: Row) -> FileVersion:
-    return FileVersion(
-        path=row.path,
-        version=row.version,
-        change=row.change,
-        other_path=row.other_path,
-        bytes=row.bytes,
-        is_gone=bool(row.is_gone),
-        flags=flag_names(row.flags),
-        created_at=rfc3339(row.created_ms),
     )
 
 

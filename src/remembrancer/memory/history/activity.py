@@ -17,6 +17,7 @@ from ...context import Caller, Context
 from ...protocol.errors import NotFound
 from ...protocol.text import DAY_MS, beginning, day_of
 from ...store import Row, Transaction, load_queries
+from ...store.rows import read_row
 from ..spaces import AFTER_ALL, PageCursor, space_rows, split_page
 
 SQL = load_queries("remembrancer.memory.history", "activity.sql")
@@ -147,9 +148,7 @@ def find_search(
     user_id = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> SearchTrace:
-        row = tx.one_or_none(SQL.one_step, user_id=user_id, session_id=session_id, step=step)
-        if row is None:
-            raise SearchUnknown
+        row = _step(tx, user_id, session_id, step)
         return _trace(tx, row, got_max=4 * GOT_MAX, characters=20_000)
 
     return context.store.read(read, account_id=caller.account_id)
@@ -162,12 +161,17 @@ def review_search(
     user_id = space_user_id(caller, user_id)
 
     def write(tx: Transaction) -> None:
-        row = tx.one_or_none(SQL.one_step, user_id=user_id, session_id=session_id, step=step)
-        if row is None:
-            raise SearchUnknown
+        row = _step(tx, user_id, session_id, step)
         tx.run(SQL.review_step, session=row.session, step=step, review=review)
 
     context.store.write(write, account_id=caller.account_id)
+
+
+def _step(tx: Transaction, user_id: str, session_id: str, step: int) -> Row:
+    row = tx.one_or_none(SQL.one_step, user_id=user_id, session_id=session_id, step=step)
+    if row is None:
+        raise SearchUnknown
+    return row
 
 
 def _trace(
@@ -190,18 +194,11 @@ def _trace(
         SQL.events_got, event_ids=json.dumps(list(scores)), characters=PREVIEW_CHARACTERS_MAX + 1
     )
     texts = {one.event_id: _cut(one, PREVIEW_CHARACTERS_MAX) for one in rows}
-    return SearchTrace(
-        user_id=row.user_id,
-        session_id=row.session_id,
-        step=row.step,
-        asked_ms=row.asked_ms,
-        hits=row.hits,
-        cubes=row.cubes,
+    return read_row(
+        SearchTrace,
+        row,
         key=row.label or (f"sk_{row.hint}…" if row.hint else None),
-        answerable=row.answerable,
-        ms=row.ms,
         tokens=None if row.characters is None else round(row.characters / 4),
-        review=row.review,
         turn=turn and _cut(turn, characters),
         got=[
             GotEvent(event_id, score, texts[event_id].query, texts[event_id].response)

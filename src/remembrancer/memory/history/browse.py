@@ -31,6 +31,7 @@ from ...protocol.seal import render
 from ...protocol.text import beginning, rfc3339
 from ...protocol.trust import SOURCES
 from ...store import Row, Transaction, load_queries
+from ...store.rows import read_row
 from ..duties import DutyReport, SessionCounts, check_duties, is_l1_due, turns_owing_l1
 from ..filters import passing_or_all
 from ..spaces import (
@@ -39,7 +40,6 @@ from ..spaces import (
     flag_names,
     milliseconds,
     number_of,
-    read_metadata,
     read_sides,
     row_id,
     space_of,
@@ -122,26 +122,11 @@ def _complete(tx: Transaction, caller: Caller, page: list[Row]) -> list[ListedEv
         return []
     ids = json.dumps([row.id for row in page])
     rows = {row.id: row for row in tx.all(SQL.events_whole, ids=ids)}
-    events = [_listed_event(rows[row.id]) for row in page]
+    events = [read_row(ListedEvent, rows[row.id], source=read_sides(rows[row.id])) for row in page]
     if caller.member is None:
         return events
     authors = authors_of_events(tx, [one.event_id for one in events])
     return [one.model_copy(update={"author": authors.get(one.event_id)}) for one in events]
-
-
-def _listed_event(row: Row) -> ListedEvent:
-    return ListedEvent(
-        event_id=row.event_id,
-        session_id=row.session_id,
-        topic=row.topic,
-        query=row.query,
-        response=row.response,
-        flags=flag_names(row.flags),
-        occurred_at=rfc3339(row.occurred_ms),
-        created_at=rfc3339(row.created_ms),
-        metadata=read_metadata(row.metadata),
-        source=read_sides(row),
-    )
 
 
 # --- List sessions, and show the timeline of one: searches, turns, summaries, cubes, votes, duties
@@ -230,37 +215,38 @@ def list_sessions(
 
     Raises PinnedToOtherUser.
     """
+    rows, last = _session_rows(context, caller, user_id, behind, size)
+    return [_session_row(row) for row in rows], last
 
+
+def _session_rows(
+    context: Context, caller: Caller, user_id: str, behind: PageCursor | None, size: int
+) -> tuple[list[Row], PageCursor | None]:
     def query(tx: Transaction, space: Row) -> list[Row]:
         return tx.all(SQL.sessions, space_id=space.id, **_session_page(behind, size, 200))
 
     rows, last = split_page(space_rows(context, caller, user_id, query), size)
-    return [_session_row(row) for row in rows], last and PageCursor(last.last_ms, last.id)
+    return rows, last and PageCursor(last.last_ms, last.id)
 
 
 def session_list(context: Context, caller: Caller, query: SessionsQuery) -> SessionList:
     """Return a page of a user's sessions, latest turn first. Raises PinnedToOtherUser."""
     user_id = space_user_id(caller, query.user_id)
     behind = None if query.cursor is None else PageCursor(*map(int, query.cursor.split("_")))
-    rows, last = list_sessions(context, caller, user_id, behind=behind, size=query.limit)
+    rows, last = _session_rows(context, caller, user_id, behind, query.limit)
     return SessionList(
         user_id=user_id,
-        sessions=[_listed_session(row) for row in rows],
+        sessions=[
+            read_row(
+                ListedSession,
+                row,
+                steps=row.step,
+                query=row.query or "",
+                last_turn_at=rfc3339(row.last_ms),
+            )
+            for row in rows
+        ],
         next=f"{last.ms}_{last.id}" if last else None,
-    )
-
-
-def _listed_session(row: SessionRow) -> ListedSession:
-    return ListedSession(
-        session_id=row.session_id,
-        turns=row.turns,
-        summaries=row.summaries,
-        steps=row.steps,
-        topic=row.topic,
-        query=row.query,
-        task_open=row.task_open,
-        created_at=rfc3339(row.created_ms),
-        last_turn_at=rfc3339(row.last_ms),
     )
 
 
@@ -276,16 +262,11 @@ def _session_page(behind: PageCursor | None, size: int, characters: int) -> dict
 
 
 def _session_row(row: Row) -> SessionRow:
-    return SessionRow(
-        session_id=row.session_id,
-        turns=row.turns,
+    return read_row(
+        SessionRow,
+        row,
         steps=row.step,
-        summaries=row.summaries,
         is_l1_due=is_l1_due(turns_owing_l1(row)),
-        task_open=bool(row.task_open),
-        last_ms=row.last_ms,
-        created_ms=row.created_ms,
-        topic=row.topic,
         query=row.query or "",
         title=beginning(" ".join((row.first or row.session_id).split()), TITLE_CHARACTERS_MAX),
         summary=beginning(" ".join((row.summary or "").split()), LISTED_CHARACTERS_MAX),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from ...protocol.notices import without_notices
 from ...protocol.text import DAY_MS, rfc3339
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
+from ...store.rows import read_row
 from ..facts.life import erase_expired_facts
 from ..filters import change_metadata
 from ..intake import Intake
@@ -178,15 +178,7 @@ def _retention(context: Context, tx: Transaction, user_id: str | None) -> Retent
         days, events = settings.retention_days or None, settings.retention_events or None
         rules.append(RetentionRule(user_id=None, days=days, events=events, set_by="server"))
     sweeps = [
-        Sweep(
-            user_id=row.user_id or None,
-            reason=row.reason,
-            events=row.events,
-            facts=row.facts,
-            summaries=row.summaries,
-            cubes=row.cubes,
-            at=rfc3339(row.swept_ms),
-        )
+        read_row(Sweep, row, user_id=row.user_id or None, at=rfc3339(row.swept_ms))
         for row in tx.all(SQL.sweeps, user_id=user_id, most=SWEEPS_LISTED_MAX)
     ]
     return Retention(rules=rules, sweeps=sweeps)
@@ -255,11 +247,11 @@ def apply_retention(context: Context) -> int:
     accounts = [None] if any(default) else sorted({account_id for account_id, _ in rules})
     erased = 0
     for account_id in accounts:
-        find_spaces = partial(_spaces, account_id)
+        find_spaces = partial(_rows, SQL.spaces_with_turns, only=account_id)
         for space in context.store.read(find_spaces):
             own = rules.get((space.account_id, space.user_id))
             bounds = own or rules.get((space.account_id, EVERY_USER)) or default
-            erased += sum(_sweep(context, space, bounds))
+            erased += _sweep(context, space, bounds)
     return erased
 
 
@@ -270,35 +262,23 @@ class _Bounds(NamedTuple):
     events: int | None
 
 
-def _spaces(account_id: int | None, tx: Transaction) -> list[Row]:
-    return tx.all(SQL.spaces_with_turns, only=account_id)
+def _sweep(context: Context, space: Row, bounds: _Bounds) -> int:
+    """Erase what exceeds the bounds, in batches; return the number of turns."""
+    erased, before_ms = 0, context.clock() - (bounds.days or 0) * DAY_MS
+    low, high = row_id(space.id, 0), row_id(space.id, space.events_made)
+    for reason, bound, statement, values in (
+        ("days", bounds.days, SQL.too_old, {"before_ms": before_ms}),
+        ("events", bounds.events, SQL.too_many, {"keep": bounds.events}),
+    ):
+        find = partial(_rows, statement, low=low, high=high, most=BATCH, **values)
+        while bound is not None and (rows := context.store.read(find, account_id=space.account_id)):
+            _erase(context, space.account_id, rows, reason)
+            erased += len(rows)
+    return erased
 
 
-def _sweep(context: Context, space: Row, bounds: _Bounds) -> Iterator[int]:
-    """Erase what exceeds the bounds in batches; yield the size of each."""
-    values = {
-        "low": row_id(space.id, 0),
-        "high": row_id(space.id, space.events_made),
-        "most": BATCH,
-    }
-    if bounds.days is not None:
-        before_ms = context.clock() - bounds.days * DAY_MS
-        yield from _batches(context, space, "days", SQL.too_old, before_ms=before_ms, **values)
-    if bounds.events is not None:
-        yield from _batches(context, space, "events", SQL.too_many, keep=bounds.events, **values)
-
-
-def _batches(
-    context: Context, space: Row, reason: str, statement: str, **values: int
-) -> Iterator[int]:
-    while True:
-        rows = context.store.read(
-            lambda tx: tx.all(statement, **values), account_id=space.account_id
-        )
-        if not rows:
-            return
-        _erase(context, space.account_id, rows, reason)
-        yield len(rows)
+def _rows(statement: str, tx: Transaction, **values: int | None) -> list[Row]:
+    return tx.all(statement, **values)
 
 
 def _erase(context: Context, account_id: int, rows: list[Row], reason: str) -> None:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 
+from ...protocol.patterns import regex
 from .wishes import Instruction
 from .words import across
 
-_CONDITION = re.compile(
+_CONDITION = regex(
     rf"^(?P<condition>(?:{across('condition', 'facts')})\b[^,，.。;]{{3,120}})"
     r"[,，]\s*(?P<rest>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
-_WHEN_CHINESE = re.compile(
+_WHEN_CHINESE = regex(
     r"^(?P<condition>(?:当|如果|每当)[^,\uff0c\u3002]{2,60})[,\uff0c](?P<rest>.+)$", re.DOTALL
 )
-_ORDER = re.compile(
+_ORDER = regex(
     rf"^(?:{across('polite', 'facts')})?(?:{across('order', 'facts')})(?![A-Za-zÀ-ÿ])",
     re.IGNORECASE,
 )
-_PREFERENCE = re.compile(across("preference", "facts"), re.IGNORECASE)
+_PREFERENCE = regex(across("preference", "facts"), re.IGNORECASE)
 
 
 def standing_instruction(fact: str) -> Instruction | None:

@@ -5,10 +5,10 @@ Pure: no store, no clock, no language model.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from ...protocol.patterns import regex
 from ...search import normalize, parse_query
 from ...search.text.analysis import words
 from ...search.text.languages import detect
@@ -21,16 +21,16 @@ SAME_CONDITION_MIN = 0.5  # share of the topic words of one condition that are i
 
 # Words of a condition that name no topic: "when I ask you about ...".
 _FRAME = words_across("frame")
-_CHINESE_FRAME = re.compile(
+_CHINESE_FRAME = regex(
     "当我?|如果我?|每当我?|每次我?|只要我?|问到?你?|提到|说到?|写|的时候|时|的话|我|你|请|对于|关于"
 )
-_NEGATION = re.compile(across("negation", "topics"))
+_NEGATION = regex(across("negation", "topics"))
 # Words that say how long or how strictly an order holds, not what about.
 _MANNER = words_across("manner")
-_ANSWERING = re.compile(across("answering", "topics"))
-_ANSWERS = re.compile(across("answers", "topics"))
-_COMPARED = re.compile(across("than", "topics"))
-_NAME = re.compile(
+_ANSWERING = regex(across("answering", "topics"))
+_ANSWERS = regex(across("answers", "topics"))
+_COMPARED = regex(across("than", "topics"))
+_NAME = regex(
     r"(?:call(?:ing)? me|address(?:ing)? me as|refer to me as|i go by|nenne? mich"
     r"|appelle[sz]?-?(?: |)moi"
     r"|m'appelle[rz]? (?:plus|pas|jamais)|llámame|llamame|me llames|llamarme|chiamami|chiamarmi"
@@ -77,14 +77,14 @@ _WISHES = {
     "currency": {"EUR": r"\beuros?\b|€", "USD": r"\bdollars?\b|\$", "GBP": r"\bpounds\b|£"},
 }
 _WISH_PATTERNS = {
-    name: {value: re.compile(pattern) for value, pattern in wishes.items()}
+    name: {value: regex(pattern) for value, pattern in wishes.items()}
     for name, wishes in _WISHES.items()
 }
 _LANGUAGE_PATTERNS = {
-    code: re.compile(rf"(?<![^\W一-龥])(?:{across(code, 'languages')})(?![^\W一-龥])")
+    code: regex(rf"(?<![^\W一-龥])(?:{across(code, 'languages')})(?![^\W一-龥])")
     for code in (*CODES, "pt", "ja")
 }
-_COMPARISON = re.compile(
+_COMPARISON = regex(
     r"(?:prefer|prefers|préfère|prefiero|preferisco|предпочитаю|bevorzuge|rather (?:have|use|get"
     r"|see))\s+"
     r"(?P<first>[^,.]{2,60}?)\s+"

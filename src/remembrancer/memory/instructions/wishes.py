@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ...protocol.patterns import regex
 from ...search import OwnSentence
 from ...search.embedders.multilingual import MultilingualEmbedder
 from ...search.embedders.port import Vectors
@@ -35,14 +36,14 @@ _GAP = "x" * (SENTENCE_CHARACTERS_MAX + 1)
 
 # Code, quoted text, elements of markup. Repeats are bounded or exclude their own opening, so that
 # no text is read twice.
-_QUOTED = re.compile(
+_QUOTED = regex(
     r"```.*?(?:```|\Z)|`[^`\n]{1,200}`|<(?P<tag>[A-Za-z]\w{0,20})>[^<]{0,4000}(?:</(?P=tag)>|\Z)"
     r"|\"[^\"\n]{1,1000}\"|“[^“”\n]{1,1000}”|„[^„“”\n]{1,1000}[“”]|«[^«»\n]{1,1000}»"
     r"|「[^「」\n]{1,1000}」|'(?<!\w')[^'\n]{3,200}'(?!\w)|‘[^‘’\n]{1,200}’(?!\w)",
     re.DOTALL,
 )
 # Lines of e-mail quotes, of programs, of logs and of differences between files.
-_FOREIGN_LINE = re.compile(
+_FOREIGN_LINE = regex(
     r"\n[ \t]{0,20}+(?=[>$%/*{}+@\d\[difcneFTEWID-])"
     r"(?:>|[$%] |//|/\*|\*/|[{}]|[+-](?=\S)|@@|diff --|import \w"
     r"|from [\w.]{1,60} import|def \w{1,60}\(|class \w{1,60}[(:]|npm (?:warn|err)|FAILED "
@@ -58,26 +59,24 @@ _OWN_LABEL = (
 )
 # Lines with the name of a speaker or a field ("Bob: ...", "[Alice] ...", "Subject: ..."), and what
 # follows up to an empty line: a chat or a form.
-_LABELLED_BLOCK = re.compile(
+_LABELLED_BLOCK = regex(
     r"(?<=\n)[ \t]{0,8}+(?=\S)(?:\[[^\]\n]{1,30}\][ \t]|(?:(?:user|assistant|system|human|ai)"
     rf"|(?!(?i:{_OWN_LABEL}))[^\W\d_a-zà-ÿа-яё][\w'’-]{{0,20}}(?: [\w'’-]{{1,20}})?)"
     r"[ \u00a0]?[:：](?!\n))(?:[^\n]|\n(?!\n))*"
 )
-_HEADING = re.compile(r"\n[ \t]{0,3}#{1,6} [^\n]+\n")
-_COLON = re.compile(r"[:：]\s")
-_HEADER = re.compile(r"[:：][ \t]{0,8}\n")
-_UNSAFE = re.compile(r"https?://|www\.|\|\s*(?:sudo )?(?:ba|z|da)?sh\b|\bhttp\b.*\bsh\b|\[masked:")
-_CREDENTIAL = re.compile(r"\b(?:password|passwort|passwd|contraseña|пароль)\b|密码|api keys?\b")
-_TASK = re.compile(across("task"))
-_VISIBLE = re.compile(r"\S")
-_ABBREVIATION = re.compile(
+_HEADING = regex(r"\n[ \t]{0,3}#{1,6} [^\n]+\n")
+_COLON = regex(r"[:：]\s")
+_HEADER = regex(r"[:：][ \t]{0,8}\n")
+_UNSAFE = regex(r"https?://|www\.|\|\s*(?:sudo )?(?:ba|z|da)?sh\b|\bhttp\b.*\bsh\b|\[masked:")
+_CREDENTIAL = regex(r"\b(?:password|passwort|passwd|contraseña|пароль)\b|密码|api keys?\b")
+_TASK = regex(across("task"))
+_VISIBLE = regex(r"\S")
+_ABBREVIATION = regex(
     r"(?:\b(?:dr|mr|mrs|ms|prof|st|vs|etc|e\.g|i\.e|z\.b|bzw|ca|nr|no|approx|sr|sra|mme|sig|т\.е"
     r"|т\.д)|\b\w)$"
 )
 # Patterns begin with one set of characters or one literal: such a search is fast.
-_END = re.compile(
-    r"[.!?…\n。！？](?:(?<=[\n。！？])|(?<![.!?…][.!?…])[.!?…]{0,7}(?=[\s\"'»”)\]*]|$))"
-)
+_END = regex(r"[.!?…\n。！？](?:(?<=[\n。！？])|(?<![.!?…][.!?…])[.!?…]{0,7}(?=[\s\"'»”)\]*]|$))")
 _SAME_LENGTH = (("’", "'"), ("‘", "'"), ("ʼ", "'"), ("\t", " "), ("\r", " "), ("\u00a0", " "))
 _EDGES = string.whitespace + "-*•·>\"'([_"
 
@@ -162,12 +161,12 @@ FACT_MIN = 0.5  # probability of a fact to remember from which a sentence states
 CONDITION_MIN = 6  # characters of a condition before an order that follows without a comma
 _CONDITION_EDGES = " \t\r\n.,;:!?。，！？…\"'()"
 _FINAL = " \t\r\n.!?。！？…,;*_\"')"
-_CLAUSE = re.compile(r"[,，;；:：.!]\s*|\s[-–—]\s|\b(?:and|but|und|aber|et|mais|y|pero|e|ma|и|а)\s")
-_PAUSE = re.compile(r"[,，:：]|\s[-–—]\s")
+_CLAUSE = regex(r"[,，;；:：.!]\s*|\s[-–—]\s|\b(?:and|but|und|aber|et|mais|y|pero|e|ma|и|а)\s")
+_PAUSE = regex(r"[,，:：]|\s[-–—]\s")
 _HAN = "\u4e00-\u9fff"
-_OPENING = re.compile(rf"(?:{across('opening')})(?![^\W{_HAN}])")
-_LATE = re.compile(rf"(?<![^\W{_HAN}])(?:{across('late')})(?![^\W{_HAN}]).{{3,}}")
-_INNER = re.compile(rf"(?:(?<=\s)|(?<=[{_HAN}]))(?:{across('inner')})(?=[\s{_HAN}])")
+_OPENING = regex(rf"(?:{across('opening')})(?![^\W{_HAN}])")
+_LATE = regex(rf"(?<![^\W{_HAN}])(?:{across('late')})(?![^\W{_HAN}]).{{3,}}")
+_INNER = regex(rf"(?:(?<=\s)|(?<=[{_HAN}]))(?:{across('inner')})(?=[\s{_HAN}])")
 Array: TypeAlias = npt.NDArray[np.float32]
 
 

@@ -146,7 +146,7 @@ def _governing(
     best = near[np.argsort(-cosine[near], kind="stable")][:CANDIDATES_MAX]
     governing = list(dict.fromkeys(event[best].tolist()))
     bearing = [one.event for one in facts if layers_of(one.event) in kinds]
-    unconditional: list[int] = np.unique(event[layers == Layer.INSTRUCTION]).tolist()
+    unconditional: list[int] = sorted(set(event[layers == Layer.INSTRUCTION].tolist()))
     newest = unconditional[: -INSTRUCTIONS_READ_MAX - 1 : -1]
     return governing, list(dict.fromkeys([*governing, *bearing, *newest]))
 

@@ -123,10 +123,7 @@ class RerankerNotConfigured(InvalidRequest):
 
     def __init__(self) -> None:
         """Name the field."""
-        super().__init__(
-            " ".join((type(self).__doc__ or "").split()),
-            errors=[{"pointer": "/depth", "detail": "`deep` needs a reranker"}],
-        )
+        super().__init__(errors=[{"pointer": "/depth", "detail": "`deep` needs a reranker"}])
 
 
 def widened(context: Context, query: MemoryQuery) -> MemoryQuery:

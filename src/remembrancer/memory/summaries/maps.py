@@ -18,11 +18,11 @@ from ...cubes.fit import terms_of
 from ...protocol.errors import NotFound
 from ...protocol.summaries import MadeBy, MapQuery, MapRequest, MapUpdated, MapVersion
 from ...protocol.text import rfc3339
-from ...protocol.trust import SOURCES
 from ...search import IndexEntry, index_entries
 from ...search.text.analysis import words
 from ...search.text.languages import QUESTION_END, detect
 from ...store import Row, Transaction
+from ...store.rows import read_row
 from ..duties import is_l2_due
 from ..layers import Layer, add_layer, layer_text
 from ..spaces import AFTER_ALL, past_ms, split_page
@@ -251,27 +251,14 @@ def update_map(
         map_lines = None
         if sources.any_l1 and not (tell and _is_current(sources, request)):
             map_lines = (tell or extractive_map)(sources.new)
-        new_map = _new_map(context, sources, map_lines)
+        own = [] if sources.agents is None else [sources.agents]
+        text = "\n".join([*own, *map_lines.lines]) if map_lines else ""
+        entry = index_entries(context.writer, [layer_text(text)])[0] if text else None
         answer = context.store.write(
-            partial(_store_update, context, user_id, sources, map_lines, new_map, idempotency),
+            partial(_store_update, context, user_id, sources, map_lines, text, entry, idempotency),
             account_id=caller.account_id,
         )
     return MapUpdated.model_validate_json(answer)
-
-
-class _NewMap(NamedTuple):
-    """The text of a new map and its index entry."""
-
-    text: str
-    entry: IndexEntry
-
-
-def _new_map(context: Context, sources: _Sources, map_lines: MapLines | None) -> _NewMap | None:
-    lines = [sources.agents] if sources.agents is not None else []
-    text = "\n".join([*lines, *map_lines.lines]) if map_lines else ""
-    if not text:
-        return None
-    return _NewMap(text, index_entries(context.writer, [layer_text(text)])[0])
 
 
 def _is_current(sources: _Sources, request: MapRequest) -> bool:
@@ -289,7 +276,8 @@ def _store_update(
     user_id: str,
     sources: _Sources,
     map_lines: MapLines | None,
-    new_map: _NewMap | None,
+    new_text: str,
+    entry: IndexEntry | None,
     idempotency: IdempotentRequest | None,
     tx: Transaction,
 ) -> str | None:
@@ -301,15 +289,10 @@ def _store_update(
 
     def write() -> str:
         text, version = (newest.text, newest.version) if newest else ("", 0)
-        if space is not None and map_lines is not None and new_map is not None:
-            text = new_map.text
+        if space is not None and map_lines is not None and entry is not None:
+            text, made_by = new_text, map_lines.made_by
             version = store_map(
-                context,
-                tx,
-                space_id=space.id,
-                text=text,
-                made_by=map_lines.made_by,
-                entry=new_map.entry,
+                context, tx, space_id=space.id, text=text, made_by=made_by, entry=entry
             )
         updated = version != (newest.version if newest else 0)
         answer_fields = map_lines.answer_fields if map_lines else {}
@@ -408,16 +391,8 @@ def map_version(context: Context, caller: Caller, request: MapQuery) -> MapVersi
             row = tx.one_or_none(SQL.newest_map, space_id=space.id)
         if row is None:
             raise MapUnknown
-        return MapVersion(
-            user_id=user_id,
-            map_text=row.text,
-            version=row.version,
-            versions=latest.version,
-            l1_count=row.l1_count,
-            made_by=row.made_by,
-            source=SOURCES[row.source],
-            created_at=rfc3339(row.created_ms),
-        )
+        fields = {"user_id": user_id, "map_text": row.text, "versions": latest.version}
+        return read_row(MapVersion, row, **fields)
 
     return context.store.read(read, account_id=caller.account_id)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import PurePosixPath
 
 from ...accounts import may_use_outside_models, require_write, space_user_id
@@ -52,7 +53,15 @@ def execute(
         outside=may_use_outside_models(context, caller),
     )
     executed, files = run_program(sandbox, request, panel, as_is=as_is)
-    return _store(context, caller, request, _without_keys(executed), files, idempotency)
+    executed = _without_keys(executed)
+    if not files and request.session_id is None and idempotency is None:
+        return executed
+    write = partial(_write, context, caller, request, idempotency)
+    try:
+        return write(*_within_quota(context, caller, executed, files))
+    except AccountFull:  # a concurrent write used up the quota; keep the result without files
+        left_out = [FileLeftOut(name=name, why=_QUOTA_EXCEEDED) for name, _ in files]
+        return write(_without_files(executed, left_out), [])
 
 
 def _without_keys(executed: Executed) -> Executed:
@@ -65,37 +74,17 @@ def _without_keys(executed: Executed) -> Executed:
     return Executed.model_validate_json(masked).model_copy(update={"note": note})
 
 
-def _store(
-    context: Context,
-    caller: Caller,
-    request: Execution,
-    executed: Executed,
-    files: Sequence[tuple[str, bytes]],
-    idempotency: IdempotentRequest | None,
-) -> Executed:
-    """Store the files, the event if a session is named, and the answer: all or nothing."""
-    if not files and request.session_id is None and idempotency is None:
-        return executed
-    try:
-        return _write(
-            context, caller, request, *_within_quota(context, caller, executed, files), idempotency
-        )
-    except AccountFull:  # a concurrent write used up the quota; keep the result without files
-        left_out = [FileLeftOut(name=name, why=_QUOTA_EXCEEDED) for name, _ in files]
-        executed = executed.model_copy(
-            update={"files_left_out": executed.files_left_out + left_out}
-        )
-        return _write(context, caller, request, executed, [], idempotency)
+def _without_files(executed: Executed, left_out: list[FileLeftOut]) -> Executed:
+    """Return the result with the names of files that are not stored."""
+    return executed.model_copy(update={"files_left_out": executed.files_left_out + left_out})
 
 
 def _within_quota(
     context: Context, caller: Caller, executed: Executed, files: Sequence[tuple[str, bytes]]
 ) -> tuple[Executed, list[tuple[str, bytes]]]:
     """Split the files into those that can be stored and those named as left out."""
-    quota, max_bytes = (
-        quota_left(context, caller.account_id) if files else 0,
-        context.settings.file_bytes_max,
-    )
+    quota = quota_left(context, caller.account_id) if files else 0
+    max_bytes = context.settings.file_bytes_max
     fitting: list[tuple[str, bytes]] = []
     left_out: list[FileLeftOut] = []
     for name, content in files:
@@ -108,28 +97,20 @@ def _within_quota(
         else:
             quota -= charge_quota(len(content))
             fitting.append((name, content))
-    return executed.model_copy(
-        update={"files_left_out": executed.files_left_out + left_out}
-    ), fitting
+    return _without_files(executed, left_out), fitting
 
 
 def _write(
     context: Context,
     caller: Caller,
     request: Execution,
+    idempotency: IdempotentRequest | None,
     executed: Executed,
     files: Sequence[tuple[str, bytes]],
-    idempotency: IdempotentRequest | None,
 ) -> Executed:
-    owner = FileOwner(
-        account_id=caller.account_id,
-        pinned_user_id=caller.pinned_user_id,
-        key_id=caller.key_id,
-        made_by="program",
-    )
-    with stored_file(
-        context, owner, [(name, PurePosixPath(name).suffix, content) for name, content in files]
-    ) as stored_files:
+    """Store the files, the event if a session is named, and the answer: all or nothing."""
+    named = [(name, PurePosixPath(name).suffix, content) for name, content in files]
+    with stored_file(context, FileOwner.of(caller, "program"), named) as stored_files:
 
         def answer(tx: Transaction, event_id: str | None) -> Executed:
             program_files = [
@@ -192,8 +173,6 @@ def run_text(executed: Executed, files: Sequence[str]) -> str:
 def _printable(text: str) -> str:
     text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
     omitted = len(text) - limits.RUN_TEXT_CHARACTERS_MAX
-    return (
-        text
-        if omitted <= 0
-        else f"{text[: limits.RUN_TEXT_CHARACTERS_MAX]}\n({omitted} more characters)"
-    )
+    if omitted <= 0:
+        return text
+    return f"{text[: limits.RUN_TEXT_CHARACTERS_MAX]}\n({omitted} more characters)"

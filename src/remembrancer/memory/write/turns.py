@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -34,6 +34,7 @@ from ...search import Embedder, EventText, IndexEntry, analysis_id, index_entrie
 from ...search.embedders.port import NoEmbedder
 from ...search.text.machine_text import NEAR_DUPLICATE
 from ...store import Row, Transaction, embedder_id, load_queries
+from ...store.rows import read_row
 from ..changes import Withdrawal, state_keys, withdrawal_in
 from ..facts.life import Stated, store_stated
 from ..filters import index_metadata
@@ -45,11 +46,9 @@ from ..projects import is_elsewhere, project_of
 from ..spaces import (
     SQL,
     ErasedEvents,
-    flag_names,
     future_ms,
     milliseconds,
     offset_minutes,
-    read_metadata,
     read_sides,
     row_id,
     update_index,
@@ -58,9 +57,38 @@ from ..spaces import (
 TURN_SQL = load_queries("remembrancer.memory.write", "turns.sql")
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 STATED_MAX = 5  # wishes and facts of one message
+PIECE_TURNS = 16  # turns embedded at once: one request to an endpoint that embeds
 NO_TIME = 1 << 62  # ms since 1970: no turn is stored since then
 # Characters of a turn that is embedded before it is stored, about half a second of a processor.
 EMBEDDED_CHARACTERS_MAX = 64_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncomingTurn:
+    """A turn as a request or a file brings it, or as `screen_turn` returns it."""
+
+    user_id: str | None  # None means the session's user
+    session_id: str
+    text: EventText
+    offset_minutes: int = 0  # of the zone of its time, east of UTC
+    expires_ms: int | None = None  # when it is erased, ms since 1970
+    source: TurnSource | TextSource | None = None  # who its sides come from; None: the default
+    given: Mapping[str, Any] | None = None  # its metadata, as the request brings it
+    metadata: str | None = None  # as it is stored
+    flags: tuple[str, ...] = ()  # set while screening its texts
+    notice: str | None = None  # about removed text and secrets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTurn:
+    """All that the text of a turn decides, computed before its transaction."""
+
+    entry: IndexEntry
+    message: str  # of the user, without machine notices
+    withdrawal: Withdrawal | None
+    keys: list[str]  # of what the message is about
+    source: TurnSource  # who its sides come from
+    stated: list[Stated]  # wishes and facts in the message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,35 +99,30 @@ class StoredTurn:
     row: int
     session: Row  # as returned by `begin_turn`
     links: TurnLinks
+    is_known: bool = False  # the same turn was stored a short time ago
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadTurn:
-    """A turn with all that its text decides, computed before its transaction."""
+def read_turns(context: Context, turns: Sequence[IncomingTurn]) -> list[ReadTurn]:
+    """Return turns, whose texts are `with_spoken`, with their index entries.
 
-    text: EventText
-    entry: IndexEntry
-    message: str  # of the user, without machine notices
-    withdrawal: Withdrawal | None
-    keys: list[str]  # of what the message is about
-    source: TurnSource  # who its sides come from
-    stated: list[Stated]  # wishes and facts in the message
-
-
-def read_new_turn(
-    context: Context,
-    text: EventText,
-    flags: tuple[str, ...],
-    source: TurnSource | TextSource | None = None,
-) -> ReadTurn:
-    """Return a turn with its index entry, with further flags. Raises EmbedderUnavailable.
-
-    A long text would take seconds to embed: words find it at once, and maintenance adds the
-    vectors.
+    They are embedded piece by piece. A long text would take seconds to embed: words find it at
+    once, and maintenance adds the vectors. After an endpoint failed it is not asked again: the
+    entries have words alone, as while it is down. Raises EmbedderUnavailable.
     """
-    text = with_spoken(text)
-    entry = index_entries(NoEmbedder() if is_long(text) else context.writer, [text])[0]
-    return read_turn(context, text, replace(entry, flags=entry.flags + flags), source)
+    writer: Embedder = context.writer
+    lengths = [len(turn.text.query) + len(turn.text.response) for turn in turns]
+    is_long = [length > EMBEDDED_CHARACTERS_MAX for length in lengths]
+    entries: list[IndexEntry] = []
+    while (start := len(entries)) < len(turns):
+        end = start + 1  # a long turn is a piece of its own
+        while end < min(start + PIECE_TURNS, len(turns)) and not (is_long[start] or is_long[end]):
+            end += 1
+        embedder = NoEmbedder() if is_long[start] else writer
+        created = index_entries(embedder, [turn.text for turn in turns[start:end]])
+        if created[0].by != analysis_id(embedder):
+            writer = NoEmbedder()
+        entries += created
+    return [read_turn(context, turn, entry) for turn, entry in zip(turns, entries, strict=True)]
 
 
 def with_spoken(text: EventText) -> EventText:
@@ -107,16 +130,13 @@ def with_spoken(text: EventText) -> EventText:
     return replace(text, spoken=tuple(own_sentences(without_notices(text.query))))
 
 
-def read_turn(
-    context: Context,
-    text: EventText,
-    entry: IndexEntry,
-    source: TurnSource | TextSource | None = None,
-) -> ReadTurn:
-    """Return a turn, a text `with_spoken`, that has an index entry. Raises EmbedderUnavailable.
+def read_turn(context: Context, turn: IncomingTurn, entry: IndexEntry) -> ReadTurn:
+    """Return a turn, whose text is `with_spoken`, that has an index entry.
 
-    Only what the user says withdraws turns, and states wishes and facts.
+    Only what the user says withdraws turns, and states wishes and facts. Raises
+    EmbedderUnavailable.
     """
+    text, source = turn.text, turn.source
     message = "" if entry.is_machine_notice else without_notices(text.query)
     if isinstance(source, str):
         source = TurnSource(query=source, response=source)
@@ -131,94 +151,13 @@ def read_turn(
     is_read = is_said and text.spoken and message and not withdrawal
     wishes = stated_in(message, text.spoken, entry.spoken)[:STATED_MAX] if is_read else []
     return ReadTurn(
-        text=text,
-        entry=entry,
+        entry=replace(entry, flags=entry.flags + turn.flags),
         message=message,
         withdrawal=withdrawal,
         keys=[] if withdrawal else sorted(state_keys(message)),
         stated=[Stated(one, layer_entry(context, one.text)) for one in wishes],
         source=sides,
     )
-
-
-def is_long(text: EventText) -> bool:
-    """Return True if a turn is stored before it is embedded."""
-    return len(text.query) + len(text.response) > EMBEDDED_CHARACTERS_MAX
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTurn:
-    """A turn to be stored for a user."""
-
-    user_id: str
-    session_id: str
-    read: ReadTurn
-    offset_minutes: int  # of the zone of its time, east of UTC
-    expires_ms: int | None  # when it is erased, ms since 1970
-    metadata: str | None  # as it is stored
-    related: Callable[[], list[Row]]  # earlier turns that it may change
-
-
-def new_turn(
-    tx: Transaction,
-    read: ReadTurn,
-    *,
-    user_id: str,
-    session_id: str,
-    offset_minutes: int = 0,
-    expires_ms: int | None = None,
-    metadata: str | None = None,
-) -> NewTurn:
-    """Return a turn of a user that is to be stored.
-
-    Call it before `begin_turn`, which sends its request for related turns.
-    """
-    return NewTurn(
-        user_id=user_id,
-        session_id=session_id,
-        read=read,
-        offset_minutes=offset_minutes,
-        expires_ms=expires_ms,
-        metadata=metadata,
-        related=related_turns(tx, read.keys, user_id=user_id),
-    )
-
-
-def begin_turn(
-    context: Context,
-    tx: Transaction,
-    turn: NewTurn,
-    *,
-    in_protocol: bool | None = None,
-    named_ms: int | None = None,
-    since_ms: int = NO_TIME,
-) -> Row:
-    """Open the space and the session of a turn, and count the turn. Returns a row of `begin_turn`.
-
-    `in_protocol` is True if the turn closes the step of its session, False if it does not, None if
-    it belongs to no step. `named_ms` is the time of the turn, if the request names one. The same
-    turn stored since `since_ms` is not stored again: then `number` is None.
-    """
-    now_ms, text, entry = context.clock(), turn.read.text, turn.read.entry
-    place = tx.one(
-        TURN_SQL.begin_turn,
-        user_id=turn.user_id,
-        session_id=turn.session_id,
-        now_ms=now_ms,
-        # An imported turn leaves its session as old as it is.
-        last_ms=min(now_ms, text.occurred_ms) if in_protocol is None else now_ms,
-        since_ms=since_ms,
-        told_ms=named_ms,
-        query=text.query,
-        response=text.response,
-        twin=None if entry.twin is None else entry.twin.number,
-        in_session=int(entry.twin is not None and entry.twin.in_session),
-        remembered=int(bool(in_protocol)),
-        derived_by=entry.by,
-    )
-    if place.embedder is None:
-        return place._replace(embedder=embedder_id(tx, entry.by, make=True))
-    return place
 
 
 def open_place(context: Context, tx: Transaction, *, user_id: str, session_id: str) -> Row:
@@ -231,18 +170,35 @@ def open_place(context: Context, tx: Transaction, *, user_id: str, session_id: s
     )
 
 
-def add_turn(
+def store_turn(
     context: Context,
     tx: Transaction,
-    place: Row,
-    turn: NewTurn,
+    turn: IncomingTurn,
+    read: ReadTurn,
     *,
-    remembered: bool = False,
     member: TeamMember | None = None,
+    in_protocol: bool | None = None,
+    named_ms: int | None = None,
+    since_ms: int = NO_TIME,
 ) -> StoredTurn:
-    """Write a counted turn, of its session's step if `remembered`, by a `member` of a team."""
+    """Store a turn of a user, by a `member` of a team; count it in its space and its session.
+
+    `in_protocol` is True if it closes the step of its session, False if it does not, None if it
+    belongs to no step. `named_ms` is the time of the turn, if the request names one. The same turn
+    stored since `since_ms` is returned instead.
+    """
+    text, entry = turn.text, read.entry
+    related = related_turns(tx, read.keys, user_id=turn.user_id)  # sent with the next statement
+    place = _begin_turn(
+        context, tx, turn, entry, in_protocol=in_protocol, named_ms=named_ms, since_ms=since_ms
+    )
+    if place.number is None:
+        texts = {"query": text.query, "response": text.response, "told_ms": named_ms}
+        at = {"session": place.id, "step": place.step, "since_ms": since_ms}
+        same = tx.one(SQL.same_turn, **at, **texts)
+        ids = {"event_id": same.event_id, "row": same.id}
+        return StoredTurn(**ids, session=place, links=TurnLinks(), is_known=True)
     row, event_id = row_id(place.space_id, place.number), context.ids("e_")
-    read, text, entry = turn.read, turn.read.text, turn.read.entry
     if place.original is not None:
         entry = as_repeated(entry)
     tx.later(
@@ -251,7 +207,7 @@ def add_turn(
         space_id=place.space_id,
         session=place.id,
         event_id=event_id,
-        step=place.step if remembered else None,
+        step=place.step if in_protocol else None,
         topic=text.topic,
         query=text.query,
         response=text.response,
@@ -268,25 +224,69 @@ def add_turn(
         keys=json.dumps(read.keys, ensure_ascii=False),
         words=entry.words,
         vectors=entry.vectors,
-        embedder=place.embedder,
+        embedder=place.embedder or embedder_id(tx, entry.by, make=True),
     )
     if member is not None:
         sign_event(tx, member, row)
+    links = _links(context, tx, turn, read, place, row, member, related)
+    return StoredTurn(event_id=event_id, row=row, session=place, links=links)
+
+
+def _begin_turn(
+    context: Context,
+    tx: Transaction,
+    turn: IncomingTurn,
+    entry: IndexEntry,
+    *,
+    in_protocol: bool | None,
+    named_ms: int | None,
+    since_ms: int,
+) -> Row:
+    """Open the space and the session of a turn, and count the turn, unless it is the same as one
+    stored since `since_ms`: then `number` is None. Returns a row of `begin_turn`.
+    """
+    now_ms, text = context.clock(), turn.text
+    return tx.one(
+        TURN_SQL.begin_turn,
+        user_id=turn.user_id,
+        session_id=turn.session_id,
+        now_ms=now_ms,
+        # An imported turn leaves its session as old as it is.
+        last_ms=min(now_ms, text.occurred_ms) if in_protocol is None else now_ms,
+        since_ms=since_ms,
+        told_ms=named_ms,
+        query=text.query,
+        response=text.response,
+        twin=None if entry.twin is None else entry.twin.number,
+        in_session=int(entry.twin is not None and entry.twin.in_session),
+        remembered=int(bool(in_protocol)),
+        derived_by=entry.by,
+    )
+
+
+def _links(
+    context: Context,
+    tx: Transaction,
+    turn: IncomingTurn,
+    read: ReadTurn,
+    place: Row,
+    row: int,
+    member: TeamMember | None,
+    related: Callable[[], list[Row]],
+) -> TurnLinks:
+    """Store what a stored turn states, and link it with those that it changes."""
     if turn.metadata is not None:
         index_metadata(tx, "events", space_id=place.space_id, item=row, stored=turn.metadata)
-    place_of = {"space_id": place.space_id, "event": row}
+    at, occurred_ms = {"space_id": place.space_id, "event": row}, turn.text.occurred_ms
     if read.withdrawal is not None:
-        links = withdraw(context, tx, withdrawal=read.withdrawal, member=member, **place_of)
-    else:
-        if read.stated:
-            ids = {**place_of, "session": place.id, "metadata": turn.metadata}
-            store_stated(context, tx, read.stated, **ids, occurred_ms=text.occurred_ms)
-        related = turn.related()
-        if turn.metadata is not None and (project := project_of(turn.metadata)):
-            related = [one for one in related if not is_elsewhere(one.metadata, project)]
-        rank = RANKS[read.source.query]
-        links = link_related(tx, row, related, read.message, rank, text.occurred_ms)
-    return StoredTurn(event_id=event_id, row=row, session=place, links=links)
+        return withdraw(context, tx, withdrawal=read.withdrawal, member=member, **at)
+    if read.stated:
+        at = {**at, "session": place.id, "occurred_ms": occurred_ms}
+        store_stated(context, tx, read.stated, metadata=turn.metadata, **at)
+    others = related()
+    if turn.metadata is not None and (project := project_of(turn.metadata)):
+        others = [one for one in others if not is_elsewhere(one.metadata, project)]
+    return link_related(tx, row, others, read.message, RANKS[read.source.query], occurred_ms)
 
 
 def answers_step(
@@ -318,16 +318,8 @@ def with_original(
     The original is the first turn with the same words in the space, or in the session (its row id)
     for a short turn; None if there is none.
     """
-    original = _first_alike(tx, entry, space_id, session)
-    if original is None:
-        return entry, None
-    return as_repeated(entry), original
-
-
-def _first_alike(tx: Transaction, entry: IndexEntry, space_id: int, session: int) -> int | None:
-    """Return the row id of the first event that a turn is a near duplicate of; None for none."""
     if entry.twin is None:
-        return None
+        return entry, None
     first = tx.one_or_none(
         SQL.first_alike,
         twin=entry.twin.number,
@@ -335,7 +327,7 @@ def _first_alike(tx: Transaction, entry: IndexEntry, space_id: int, session: int
         high=row_id(space_id + 1, 0),
         session=session if entry.twin.in_session else None,
     )
-    return None if first is None else int(first.id)
+    return (entry, None) if first is None else (as_repeated(entry), int(first.id))
 
 
 def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
@@ -353,22 +345,6 @@ def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: 
         tx.run(SQL.add_index, **index)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncomingTurn:
-    """A turn that belongs to no step, as a request brings it, or as `screen_turn` returns it."""
-
-    user_id: str | None  # None means the session's user
-    session_id: str
-    text: EventText
-    offset_minutes: int = 0  # of the zone of its time, east of UTC
-    expires_ms: int | None = None  # when it is erased, ms since 1970
-    source: TurnSource | TextSource | None = None  # who its sides come from; None: the default
-    given: Mapping[str, Any] | None = None  # its metadata, as the request brings it
-    metadata: str | None = None  # as it is stored
-    flags: tuple[str, ...] = ()  # set while screening its texts
-    notice: str | None = None  # about removed text and secrets
-
-
 def screen_turn(context: Context, caller: Caller, turn: IncomingTurn) -> IncomingTurn:
     """Remove text that this service returned from a turn, and look for secrets in it.
 
@@ -382,51 +358,11 @@ def screen_turn(context: Context, caller: Caller, turn: IncomingTurn) -> Incomin
     topic = None if text.topic is None else intake.screen(text.topic)
     return replace(
         turn,
-        text=replace(text, query=query, response=response, topic=topic),
+        text=with_spoken(replace(text, query=query, response=response, topic=topic)),
         metadata=intake.take_metadata(turn.given) if turn.given else None,
         flags=intake.flags,
         notice=intake.notice,
     )
-
-
-class SessionUsers:
-    """The users of the sessions that the turns of one transaction name, each recorded once."""
-
-    def __init__(self, context: Context, tx: Transaction, caller: Caller) -> None:
-        self._context, self._tx, self.caller = context, tx, caller
-        self._recorded: dict[str, str] = {}  # by session: the user it was last named with
-
-    def user_of(self, turn: IncomingTurn) -> tuple[str, Callable[[], str | None]]:
-        """Return the user_id to store a turn under, and a function that returns a reminder or
-        None.
-        """
-        tx, caller, session = self._tx, self.caller, turn.session_id
-        user_id, _ = session_user(tx, caller, turn.user_id, session)
-        if turn.user_id is None or self._recorded.get(session) == user_id:
-            return user_id, lambda: None
-        self._recorded[session] = user_id
-        named = None if session == DEFAULT_SESSION else session  # a turn that names its user
-        return user_id, name_session_user(tx, caller, user_id, named, self._context.clock())
-
-
-def store_screened(
-    context: Context, tx: Transaction, users: SessionUsers, turn: IncomingTurn, read: ReadTurn
-) -> tuple[StoredTurn, str, str | None]:
-    """Write a screened turn; return it, its user_id and the notice for its receipt."""
-    user_id, reminder = users.user_of(turn)
-    new = new_turn(
-        tx,
-        read,
-        user_id=user_id,
-        session_id=turn.session_id,
-        offset_minutes=turn.offset_minutes,
-        expires_ms=turn.expires_ms,
-        metadata=turn.metadata,
-    )
-    place = begin_turn(context, tx, new)
-    stored = add_turn(context, tx, place, new, member=users.caller.member)
-    notices = (turn.notice, reminder(), stored.links.notice)
-    return stored, user_id, " ".join(filter(None, notices)) or None
 
 
 def store_turn_idempotently(
@@ -446,14 +382,47 @@ def store_turn_idempotently(
     """
     require_write(caller)
     screened = screen_turn(context, caller, turn)
-    read = read_new_turn(context, screened.text, screened.flags, screened.source)
+    return _store_screened(
+        context,
+        caller,
+        [screened],
+        idempotency,
+        kind,
+        lambda tx, stored: answer(tx, stored[0][0], stored[0][2]),
+    )
+
+
+def _store_screened(
+    context: Context,
+    caller: Caller,
+    turns: Sequence[IncomingTurn],
+    idempotency: IdempotentRequest | None,
+    kind: type[AnswerT],
+    answer: Callable[[Transaction, list[tuple[StoredTurn, str, str | None]]], AnswerT],
+) -> AnswerT:
+    """Store screened turns in one transaction, in their order.
+
+    `answer` gets each with its user_id and the notice for its receipt.
+    """
+    reads = read_turns(context, turns)
     erased: list[ErasedEvents | None] = []
 
     def store(tx: Transaction) -> AnswerT:
-        users = SessionUsers(context, tx, caller)
-        stored, _, notice = store_screened(context, tx, users, screened, read)
-        erased[:] = [stored.links.erased]
-        return answer(tx, stored, notice)
+        recorded: dict[str, str] = {}  # by session: the user it was last named with
+        parts = []
+        for turn, read in zip(turns, reads, strict=True):
+            user_id, _ = session_user(tx, caller, turn.user_id, turn.session_id)
+            remind = None
+            if turn.user_id is not None and recorded.get(turn.session_id) != user_id:
+                recorded[turn.session_id] = user_id
+                named = None if turn.session_id == DEFAULT_SESSION else turn.session_id
+                remind = name_session_user(tx, caller, user_id, named, context.clock())
+            of_user = replace(turn, user_id=user_id)
+            stored = store_turn(context, tx, of_user, read, member=caller.member)
+            notices = filter(None, (turn.notice, remind and remind(), stored.links.notice))
+            parts.append((stored, user_id, " ".join(notices) or None))
+        erased[:] = [stored.links.erased for stored, *_ in parts]  # it may be repeated
+        return answer(tx, parts)
 
     result = write_once(context, caller.account_id, idempotency, kind, store)
     update_index(context, erased)
@@ -498,19 +467,11 @@ def event_of(tx: Transaction, row: Row) -> Event:
     """Return an event with its fate; `row` is that of `own_event`."""
     fate = tx.one(SQL.fate_of, id=row.id)
     links = links_of_turn(tx, row.id)
-    return Event(
-        event_id=row.event_id,
-        user_id=row.user_id,
-        session_id=row.session_id,
-        topic=row.topic,
-        query=row.query,
-        response=row.response,
+    return read_row(
+        Event,
+        row,
         raw_dialogue=raw_dialogue(row.query, row.response, read_sides(row)),
         source=read_sides(row),
-        flags=flag_names(row.flags),
-        occurred_at=rfc3339(row.occurred_ms),
-        created_at=rfc3339(row.created_ms),
-        metadata=read_metadata(row.metadata),
         expires_at=None if fate.expires_ms is None else rfc3339(fate.expires_ms),
         pinned=bool(fate.pinned),
         withdrawn_by=fate.withdrawal_id,
@@ -567,7 +528,6 @@ def raw_dialogue(query: str, response: str, source: TurnSource | None = None) ->
 
 # --- Store many turns in one call: all of them, or none --------------------------------------
 
-PIECE_TURNS = 16  # turns embedded at once: one request to an endpoint that embeds
 FAULTS_MAX = 20  # faults that an error lists
 
 
@@ -587,22 +547,15 @@ def write_batch(
     if (first := stored_answer(context, idempotency)) is not None:
         return BatchWritten.model_validate_json(first)
     turns = _screened(context, caller, batch)
-    reads = _read(context, turns)
-    erased: list[ErasedEvents | None] = []
 
-    def store(tx: Transaction) -> BatchWritten:
-        erased.clear()  # a transaction may be repeated
-        users = SessionUsers(context, tx, caller)
-        receipts = []
-        for turn, read in zip(turns, reads, strict=True):
-            stored, user_id, notice = store_screened(context, tx, users, turn, read)
-            erased.append(stored.links.erased)
-            receipts.append(BatchReceipt(event_id=stored.event_id, user_id=user_id, detail=notice))
+    def answer(_: Transaction, parts: list[tuple[StoredTurn, str, str | None]]) -> BatchWritten:
+        receipts = [
+            BatchReceipt(event_id=stored.event_id, user_id=user_id, detail=notice)
+            for stored, user_id, notice in parts
+        ]
         return BatchWritten(saved=True, receipts=receipts)
 
-    answer = write_once(context, caller.account_id, idempotency, BatchWritten, store)
-    update_index(context, erased)
-    return answer
+    return _store_screened(context, caller, turns, idempotency, BatchWritten, answer)
 
 
 def _screened(context: Context, caller: Caller, batch: TurnBatch) -> list[IncomingTurn]:
@@ -611,7 +564,9 @@ def _screened(context: Context, caller: Caller, batch: TurnBatch) -> list[Incomi
     faults: list[dict[str, str]] = []
     for place, turn in enumerate(batch.turns):
         try:
-            screened.append(_screened_turn(context, caller, batch, turn))
+            user_id, session_id = turn.user_id or batch.user_id, batch.session_of(turn)
+            incoming = _incoming(context, turn, user_id, session_id)
+            screened.append(screen_turn(context, caller, incoming))
         except InvalidRequest as error:
             named = error.extra.get("errors") or [{"pointer": "", "detail": error.detail}]
             faults += [{**one, "pointer": f"/turns/{place}{one['pointer']}"} for one in named]
@@ -620,14 +575,6 @@ def _screened(context: Context, caller: Caller, batch: TurnBatch) -> list[Incomi
         detail = f"{first['pointer'][1:]}: {first['detail'].rstrip('.')}."
         raise InvalidRequest(detail, errors=faults[:FAULTS_MAX])
     return screened
-
-
-def _screened_turn(
-    context: Context, caller: Caller, batch: TurnBatch, turn: BatchTurn
-) -> IncomingTurn:
-    user_id = turn.user_id or batch.user_id
-    incoming = _incoming(context, turn, user_id, batch.session_of(turn))
-    return screen_turn(context, caller, incoming)
 
 
 def _incoming(
@@ -651,38 +598,3 @@ def _incoming(
         source=turn.source,
         given=turn.metadata,
     )
-
-
-def _read(context: Context, turns: Sequence[IncomingTurn]) -> list[ReadTurn]:
-    """Return turns with their index entries, embedded piece by piece.
-
-    After an endpoint failed it is not asked again: the entries have words alone, as while it is
-    down, and maintenance adds the vectors. Raises EmbedderUnavailable.
-    """
-    entries: list[IndexEntry] = []
-    writer: Embedder = context.writer
-    turns = [replace(turn, text=with_spoken(turn.text)) for turn in turns]
-    for piece in _pieces(turns):
-        embedder = NoEmbedder() if is_long(piece[0].text) else writer
-        created = index_entries(embedder, [turn.text for turn in piece])
-        if created[0].by != analysis_id(embedder):
-            writer = NoEmbedder()
-        entries += created
-    return [
-        read_turn(context, turn.text, replace(entry, flags=entry.flags + turn.flags), turn.source)
-        for entry, turn in zip(entries, turns, strict=True)
-    ]
-
-
-def _pieces(turns: Sequence[IncomingTurn]) -> Iterator[Sequence[IncomingTurn]]:
-    """Cut turns into pieces of at most PIECE_TURNS; a long turn is a piece of its own."""
-    start = 0
-    for place in range(1, len(turns) + 1):
-        if (
-            place == len(turns)
-            or place - start == PIECE_TURNS
-            or is_long(turns[place - 1].text)
-            or is_long(turns[place].text)
-        ):
-            yield turns[start:place]
-            start = place

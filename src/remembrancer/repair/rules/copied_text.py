@@ -9,6 +9,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from ...protocol.patterns import regex
 from .source import (
     Edit,
     Failure,
@@ -18,18 +19,18 @@ from .source import (
     indent_of,
 )
 
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`{]*)[^`\r\n]*[\r\n]*\Z")
+_FENCE = regex(r"[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`{]*)[^`\r\n]*[\r\n]*\Z")
 _PYTHON = frozenset(
     {"python", "py", "python3", "py3", "ipython", "pycon", "ipython3", "pyth", "gyp"}
 )
-_PROMPT = re.compile(r"[ \t]*(?:>>>|In \[\d*\]:)(?: |(?=[\r\n]|\Z))")
-_CONTINUATION = re.compile(r"[ \t]*(?:\.\.\.:?)(?: |(?=[\r\n]|\Z))")
-_NUMBER = re.compile(r"([ \t]*(?:\[?\d{1,9}\]?))([ \t]*[:.|)][ \t]?|[ \t]+|(?=[\r\n]|\Z))")
-_CODE = re.compile(
+_PROMPT = regex(r"[ \t]*(?:>>>|In \[\d*\]:)(?: |(?=[\r\n]|\Z))")
+_CONTINUATION = regex(r"[ \t]*(?:\.\.\.:?)(?: |(?=[\r\n]|\Z))")
+_NUMBER = regex(r"([ \t]*(?:\[?\d{1,9}\]?))([ \t]*[:.|)][ \t]?|[ \t]+|(?=[\r\n]|\Z))")
+_CODE = regex(
     r"[=\[\]{}\\@#\"]|\w\("
     r"|^(?:def|class|import|from|for|while|if|elif|return|print|try|with|raise|assert|pass|del|global)\b"
 )
-_QUOTED = re.compile(r"(?<!\w)'|'(?!\w)")  # a quote other than an apostrophe
+_QUOTED = regex(r"(?<!\w)'|'(?!\w)")  # a quote other than an apostrophe
 _BUTTONS = frozenset(
     {
         "python",
@@ -48,7 +49,7 @@ _BUTTONS = frozenset(
 )
 # Unambiguous code: a statement that begins with a keyword, an assignment, a call that is the whole
 # line.
-_LIKE_CODE = re.compile(
+_LIKE_CODE = regex(
     r"[ \t]*+(?:(?:def|class|async|with|while|elif|if)\b[^\r\n]*:\s*$"
     r"|for [^\r\n]*? in\b|from [\w.]++ import\b"
     r"|import [\w.]++(?: as \w+)?\s*(?:$|[,#;])|@\w"
@@ -56,25 +57,25 @@ _LIKE_CODE = re.compile(
     r"|(?:else|try|finally) *+:|[\w.]++(?:\[[^\]\r\n]*+\])?+ *+[-+*/%]?=[^=]"
     r"|[\w.]++\([^\r\n]*\)\s*$)"
 )
-_DEFINITION = re.compile(
+_DEFINITION = regex(
     r"[ \t]*+(?:(?:def|class|async|with|while)\b[^\r\n]*:\s*$"
     r"|from [\w.]++ import\b|import [\w.]++\s*$|@\w+\s*$)"
 )
-_MAGIC = re.compile(
+_MAGIC = regex(
     r"%%?(?:matplotlib|time|load_ext|autoreload|reload_ext|config|pip|conda|pylab|capture|writefile)\b"
     r"|!(?:pip|conda|apt)"
 )
 _PROSE_LINES_MAX = 40  # of prose before the program, and of prose after it
 # Invisible characters: byte order mark, zero-width characters, direction marks, soft hyphen.
-_INVISIBLE = re.compile(
+_INVISIBLE = regex(
     "[\\u00ad\\u034f\\u061c\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u2069"
     "\\ufe00-\\ufe0f\\ufeff]"
 )
 # Control characters and all spaces that Python does not accept.
-_SPACES = re.compile(
+_SPACES = regex(
     "[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\x85\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]"
 )
-_BREAKS = re.compile("[\\u2028\\u2029]")
+_BREAKS = regex("[\\u2028\\u2029]")
 _LOOKALIKES = {
     **{
         chr(code): chr(code - 0xFEE0)
@@ -94,10 +95,10 @@ _LOOKALIKES = {
 _DOUBLE = "\u201c\u201d\u201e\u201f\u2033\u2036\u00ab\u00bb\uff02\u301d\u301e\u301f"
 _SINGLE = "\u2018\u2019\u201a\u201b\u2032\u2035\u2039\u203a\uff07\u00b4"
 _STRAIGHT = {**dict.fromkeys(_DOUBLE, '"'), **dict.fromkeys(_SINGLE, "'")}
-_QUOTE = re.compile(f"[{_DOUBLE}{_SINGLE}]")
-_ENTITY = re.compile("&(?:lt|gt|amp|quot|nbsp|apos|#39|#x27|#34);")
-_PLAIN = re.compile(rf"[^\"'#{_DOUBLE}{_SINGLE}]++|#[^\r\n]*+")
-_TRIPLE = re.compile(
+_QUOTE = regex(f"[{_DOUBLE}{_SINGLE}]")
+_ENTITY = regex("&(?:lt|gt|amp|quot|nbsp|apos|#39|#x27|#34);")
+_PLAIN = regex(rf"[^\"'#{_DOUBLE}{_SINGLE}]++|#[^\r\n]*+")
+_TRIPLE = regex(
     r"\"{3}(?:[^\"\\]|\\.|\"(?!\"\"))*+(?:\"{3}|\Z|\\\Z)"
     r"|'{3}(?:[^'\\]|\\.|'(?!''))*+(?:'{3}|\Z|\\\Z)"
     rf"|[{_DOUBLE}]{{3}}(?P<double>(?:(?![\"{_DOUBLE}]{{3}}).)*+)(?:[\"{_DOUBLE}]{{3}}|\Z)"
@@ -105,17 +106,13 @@ _TRIPLE = re.compile(
     re.DOTALL,
 )
 _STRAIGHT_STRING = {
-    '"': re.compile(r"\"(?:[^\"\\\r\n]|\\(?:\r\n|.))*+(\"?)", re.DOTALL),
-    "'": re.compile(r"'(?:[^'\\\r\n]|\\(?:\r\n|.))*+('?)", re.DOTALL),
+    '"': regex(r"\"(?:[^\"\\\r\n]|\\(?:\r\n|.))*+(\"?)", re.DOTALL),
+    "'": regex(r"'(?:[^'\\\r\n]|\\(?:\r\n|.))*+('?)", re.DOTALL),
 }
-_PAIRED = re.compile(
-    "[\u201c\u201e]([^\u201c\u201d\r\n]*+)\u201d|\u00ab([^\u00ab\u00bb\r\n]*+)\u00bb"
-)
+_PAIRED = regex("[\u201c\u201e]([^\u201c\u201d\r\n]*+)\u201d|\u00ab([^\u00ab\u00bb\r\n]*+)\u00bb")
 _ENDS = {
-    '"': re.compile(rf"((?:[^\"{_DOUBLE}\\\r\n]|\\.)*+)([\"{_DOUBLE}]?)", re.DOTALL),
-    "'": re.compile(
-        rf"((?:[^'{_SINGLE}\\\r\n]|\\.|['{_SINGLE}](?=\w))*+)(['{_SINGLE}]?)", re.DOTALL
-    ),
+    '"': regex(rf"((?:[^\"{_DOUBLE}\\\r\n]|\\.)*+)([\"{_DOUBLE}]?)", re.DOTALL),
+    "'": regex(rf"((?:[^'{_SINGLE}\\\r\n]|\\.|['{_SINGLE}](?=\w))*+)(['{_SINGLE}]?)", re.DOTALL),
 }
 
 

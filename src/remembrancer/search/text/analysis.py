@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import compress
 from typing import NamedTuple
 from zlib import crc32
 
@@ -327,8 +328,9 @@ PIECE_CHARACTERS_MIN = 4  # minimum length of a piece of a compound
 PIECE_WEIGHT = 0.5  # of a piece of a compound, relative to the word
 
 # Marks inside words (vowel signs, accents), up to the last plane that has any.
+_CHARACTERS = "".join(map(chr, range(0x300, 0x1F000)))
 _COMBINING = "".join(
-    chr(c) for c in range(0x300, 0x1F000) if unicodedata.category(chr(c)) in ("Mn", "Mc")
+    compress(_CHARACTERS, map({"Mn", "Mc"}.__contains__, map(unicodedata.category, _CHARACTERS)))
 )
 PIECE_CHARACTERS = 16_384  # of a long text, read at once
 _SPACE = re.compile(r"\s")

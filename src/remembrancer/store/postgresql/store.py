@@ -277,6 +277,17 @@ class PostgresqlTransaction:
 
         return rows
 
+    def last(self, sql: str, **values: Any) -> Row:
+        """Execute one statement and commit; return its first row. See Transaction.last."""
+        waiting = self._add(sql, values)
+        self.commit()
+        self._is_used = False  # nothing is left to commit
+        connection, result = self._result(waiting)
+        row = connection.first_row(result)
+        if row is None:
+            raise LookupError(f"the query returned no row: {sql}")
+        return row
+
     def commit(self) -> None:
         """Commit, with the statements that wait.
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import apsw
@@ -77,6 +77,15 @@ def unavailable(
     reason = reason_of(_error_number(error, connection))
     text = f"{type(error).__name__.removesuffix('Error')}: {error}" + (reason and f" ({reason})")
     return StoreUnavailable(f"sqlite {path}: {text}", reason=reason)
+
+
+@contextlib.contextmanager
+def engine_errors(path: Path) -> Iterator[None]:
+    """Raise StoreUnavailable for a failure of the engine or of the system in the block."""
+    try:
+        yield
+    except (OSError, *ENGINE_FAILURES) as error:
+        raise unavailable(path, error) from error
 
 
 def is_unflushed(error: BaseException) -> bool:
@@ -191,14 +200,8 @@ def schema_at(path: Path) -> int:
     """
     if not path.is_file():
         return 0
-    try:
-        connection = open_reader(path)
-        try:
-            return version_of(connection) if is_ours(connection, path) else 0
-        finally:
-            connection.close()
-    except ENGINE_FAILURES as error:
-        raise unavailable(path, error) from error
+    with engine_errors(path), closing(open_reader(path)) as connection:
+        return version_of(connection) if is_ours(connection, path) else 0
 
 
 def is_ours(connection: apsw.Connection, path: Path) -> bool:
@@ -307,6 +310,8 @@ class SqliteTransaction:
         rows = self.all(sql, **values)
         return lambda: rows
 
+    last = one  # the writer commits the actions of many callers together
+
     def end(self) -> None:
         """Reject further statements: the transaction is over."""
         self._ended = self._ended or RuntimeError(
@@ -362,37 +367,29 @@ def copy_file(source: Path, target: Path, *, flush: bool = True) -> None:
 
     Without `flush`, a power cut may damage the copy. Raises StoreUnavailable.
     """
-    try:
+    with engine_errors(source):
         target.touch(0o600, exist_ok=False)
         with closing(open_reader(source)) as reader:
             reader.pragma("mmap_size", 0)  # every page is read once: no use in keeping them
             copy_pages(reader, target, flush=flush)
-    except (OSError, *ENGINE_FAILURES) as error:
-        raise unavailable(source, error) from error
 
 
 class ChangeWatch:
-    """Tells whether a store was written to, without reading it. A context manager."""
+    """Tells whether a store was written to, without reading it."""
 
     def __init__(self, path: Path) -> None:
         """Open the store. Raises StoreUnavailable."""
         self._path = path
-        try:
+        with engine_errors(path):
             self._connection = open_reader(path)
-        except ENGINE_FAILURES as error:
-            raise unavailable(path, error) from error
 
     def version(self) -> int:
         """Return a number that changes with every commit. Raises StoreUnavailable."""
-        try:
+        with engine_errors(self._path):
             return int(self._connection.pragma("data_version"))
-        except ENGINE_FAILURES as error:
-            raise unavailable(self._path, error) from error
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close the store."""
         self._connection.close()
 
 
@@ -713,19 +710,15 @@ class SqliteStore:
         path = self._path.with_name(self._path.name + SUFFIX)
         if not create and not path.exists():
             return None
-        try:
+        with engine_errors(path):
             return RangeLocks(path)
-        except OSError as error:
-            raise unavailable(path, error) from error
 
     def _connect(self) -> apsw.Connection:
-        try:
+        with engine_errors(self._path):
             connection = open_writer(self._path, durability=self._durability)
             migrate(connection, self._path)
             enforce_references(connection, self._path)
-        except (OSError, *ENGINE_FAILURES) as error:
-            raise unavailable(self._path, error) from error
-        return connection
+            return connection
 
     def _refuse_nesting(self) -> None:
         if getattr(self._inside, "transaction", False):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -262,46 +262,28 @@ def is_claude_code(item: dict[str, Any]) -> bool:
 
 def read_claude_code(document: SourceDocument) -> Iterator[Record]:
     """Yield the turns of a transcript, session by session."""
-    stem = PurePosixPath(document.base).stem
-    topic = None
+    stem, topic = PurePosixPath(document.base).stem, None
+    session: str | None = None  # of the last message
+
+    def session_of(line: MaybeEntry) -> str | None:
+        nonlocal session
+        if isinstance(line, Entry) and line.value.get("type") in _SPEAKERS:
+            session = text_of(line.value, "sessionId") or stem
+        return session
+
     with document.opened() as stream:
-        lines = json_lines(stream, document.place)
-        pending: list[Entry] = []
-        for line in lines:
-            if isinstance(line, InvalidRecord):
-                yield line
+        for key, lines in groupby(json_lines(stream, document.place), session_of):
+            if key is not None:
+                about = DialogueSession(
+                    shape="claude-code", key=key, topic=topic, has_unique_ids=True
+                )
+                yield from turns(each(lines, _claude_code_message), about)
                 continue
-            kind = line.value.get("type")
-            if kind in _SPEAKERS:
-                pending = [line]
-                break
-            if kind == "summary":
-                topic = readable_topic(line.value.get("summary")) or topic
-            else:
-                yield line.left_out(Reason.MACHINE)
-        while pending:
-            key = text_of(pending[0].value, "sessionId") or stem
-            first, pending = pending, []
-            own = _claude_code_session(chain(first, lines), key, stem, pending)
-            yield from turns(
-                each(own, _claude_code_message),
-                DialogueSession(shape="claude-code", key=key, topic=topic, has_unique_ids=True),
-            )
-
-
-def _claude_code_session(
-    lines: Iterator[MaybeEntry], session: str, stem: str, pending: list[Entry]
-) -> Iterator[MaybeEntry]:
-    """Yield the lines of one session; put the first message of another one into `pending`."""
-    for line in lines:
-        if (
-            isinstance(line, Entry)
-            and line.value.get("type") in _SPEAKERS
-            and (text_of(line.value, "sessionId") or stem) != session
-        ):
-            pending.append(line)
-            return
-        yield line
+            for line in lines:  # before the first message
+                if isinstance(line, Entry) and line.value.get("type") == "summary":
+                    topic = readable_topic(line.value.get("summary")) or topic
+                else:
+                    yield line if isinstance(line, InvalidRecord) else line.left_out(Reason.MACHINE)
 
 
 def _claude_code_message(line: Entry) -> Iterator[DialoguePart]:
