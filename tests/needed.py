@@ -35,3 +35,18 @@ def program(name: str, package: str) -> None:
     if os.environ.get("CI") == "true":
         pytest.fail(message)
     pytest.skip(message)
+
+
+def compiled_part() -> None:
+    """Skip the test if kernels.c is not compiled, or was when it was another file.
+
+    With CI=true the test fails instead.
+    """
+    from remembrancer.search.kernels import KERNELS  # imported here: it loads numpy
+
+    if KERNELS is not None:
+        return
+    message = "needs the compiled part: a C compiler (apt-get install gcc libc6-dev), make setup"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import engines
+import needed
 import pytest
 from client.scripted_server import ScriptedServer, answer
 from command import Cli, rows_of
@@ -52,6 +53,7 @@ def findings(process: subprocess.CompletedProcess[str]) -> dict[str, dict[str, s
 
 
 def test_doctor_checks_every_component_beside_a_running_service(cli: Cli, context: Context) -> None:
+    needed.compiled_part()
     process = cli("doctor")
 
     files = "ok" if engines.KEPT_IN == "sqlite" else "notice"
@@ -64,6 +66,7 @@ def test_doctor_checks_every_component_beside_a_running_service(cli: Cli, contex
         "embedder": "ok",
         "keys": "notice",
         "files": files,
+        "compiled part": "ok",
         "models": "ok",
         "sandbox": "ok",
         "key": "notice",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import needed
 import numpy as np
 import pytest
 
@@ -18,10 +19,8 @@ LEVELS = range(3)
 
 def kernels_of(level: int) -> Kernels:
     """Return the functions of a level, or skip where there are none."""
-    try:
-        kernels = Kernels(LIBRARY, SOURCE.read_bytes(), level_max=level)
-    except OSError as error:
-        pytest.skip(f"no compiled part: {error}")
+    needed.compiled_part()
+    kernels = Kernels(LIBRARY, SOURCE.read_bytes(), level_max=level)
     if kernels.level < level:
         pytest.skip(f"this processor has no instructions of level {level}")
     return kernels
