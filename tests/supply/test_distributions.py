@@ -30,7 +30,7 @@ from remembrancer.search.kernels import LIBRARY
 
 UV = str(Path(sys.executable).with_name("uv"))
 CLIENT_BYTES_MAX = 5_000_000
-SERVING_BYTES_MAX = 400_000_000
+SERVING_BYTES_MAX = 300_000_000
 ENVIRONMENT = {  # without what tests and developers set
     **{name: os.environ[name] for name in os.environ if not name.startswith("REMEMBRANCER_")},
     "UV_FIND_LINKS": str(ROOT / "deploy/vendor"),
