@@ -29,7 +29,7 @@ from statistics import median
 from typing import Any
 
 from bench.cost import server
-from bench.http import Server
+from bench.http import Server, code_of
 from bench.report import table, write_section
 
 HERE = Path(__file__).parents[1]
@@ -165,7 +165,7 @@ def imported(checkout: Path, turns: Sequence[str]) -> float:
         path.write_text("\n".join(lines), "utf-8")
         output = subprocess.run(
             [sys.executable, "-c", IMPORT, f"{name}/data", str(path)],
-            env=os.environ | {"PYTHONPATH": str(checkout / "src")},
+            env=os.environ | code_of(checkout),
             check=True,
             stdout=subprocess.PIPE,
             text=True,

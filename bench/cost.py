@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from bench.http import Server
+from bench.http import Server, code_of
 from bench.report import table, write_section
 
 HERE = Path(__file__).parents[1]
@@ -63,7 +63,7 @@ class Memories(NamedTuple):
 
 def server(checkout: Path, folder: Path, command: list[str]) -> Server:
     """Return a server that runs the code of a checkout; a Python command makes store and key."""
-    settings = {"PYTHONPATH": f"{checkout / 'src'}:{checkout}"}
+    settings = code_of(checkout)
     output = subprocess.run(
         [sys.executable, *command],
         env=os.environ | settings | {"REMEMBRANCER_DATA": str(folder)},

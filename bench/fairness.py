@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.http import Server
+from bench.http import Server, code_of
 from bench.report import table, write_section
 
 HERE = Path(__file__).parents[1]
@@ -172,8 +172,7 @@ def server(
     checkout: Path, folder: Path, accounts: int, workers: int
 ) -> Iterator[tuple[Server, list[str]]]:
     """Yield a server of a checkout and the keys of some accounts, each with a small memory."""
-    settings = {
-        "PYTHONPATH": str(checkout / "src"),
+    settings = code_of(checkout) | {
         "REMEMBRANCER_SANDBOX_MIN_LEVEL": "landlock",
         "REMEMBRANCER_WORKERS": str(workers),
     }

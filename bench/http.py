@@ -40,6 +40,12 @@ SEARCHES, ADDED, CLIENTS = 300, 200, 16
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
+def code_of(checkout: Path) -> dict[str, str]:
+    """Return the variable that lets Python run the code of a checkout with its own packages."""
+    packages = sorted(checkout.glob(".venv/lib/python*/site-packages"))
+    return {"PYTHONPATH": ":".join(map(str, (checkout / "src", checkout, *packages)))}
+
+
 @dataclass
 class Server:
     """A server process on a data folder, and one connection to it."""

@@ -7,6 +7,7 @@ import platform
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 RESULTS = Path(__file__).with_name("results.md")
@@ -28,14 +29,10 @@ def timed(act: Callable[[], object]) -> float:
 
 def machine() -> str:
     """Describe the machine."""
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in _lines("/proc/cpuinfo")
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
+    model = platform.machine()
+    with suppress(OSError):  # not Linux
+        names = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text("utf-8"))
+        model = names[0] if names else model
     return f"{os.cpu_count()} cores, {model}, Python {platform.python_version()}"
 
 
@@ -46,20 +43,8 @@ def write_section(key: str, title: str, command: str, text: str) -> None:
         f"{key} -->\n"
     )
     print(body)
-    whole = (
-        RESULTS.read_text("utf-8")
-        if RESULTS.exists()
-        else "# Results\n\nWritten by `make bench`. Each section names its command and "
-        "machine. Byte code is in place.\n"
+    whole = RESULTS.read_text("utf-8")
+    written, count = re.subn(
+        rf"<!-- {key} -->.*?<!-- end {key} -->\n", lambda _: body, whole, flags=re.DOTALL
     )
-    pattern = re.compile(rf"<!-- {key} -->.*?<!-- end {key} -->\n", re.DOTALL)
-    whole = (
-        pattern.sub(lambda _: body, whole)
-        if pattern.search(whole)
-        else f"{whole.rstrip()}\n\n{body}"
-    )
-    RESULTS.write_text(whole, "utf-8")
-
-
-def _lines(path: str) -> list[str]:
-    return Path(path).read_text("utf-8").splitlines() if Path(path).exists() else []
+    RESULTS.write_text(written if count else f"{whole.rstrip()}\n\n{body}", "utf-8")
