@@ -63,11 +63,11 @@ def compiled(source: Path, library: Path) -> None:
             defined = (f"-DLEVEL={level}", f"-DSOURCE_CHECKSUM={checksum}u")
             command = [*compiler, *FLAGS, *flags, *defined, "-c", source.name, "-o", objects[-1]]
             subprocess.run(command, check=True, cwd=source.parent)
-        made = Path(folder, library.name)
-        subprocess.run([*compiler, "-shared", *objects, *alone, "-o", made], check=True)
+        output = Path(folder, library.name)
+        subprocess.run([*compiler, "-shared", *objects, *alone, "-o", output], check=True)
         # A running server has the library before this one open: its file is not written to.
         staged = library.with_suffix(".new")
-        staged.write_bytes(made.read_bytes())
+        staged.write_bytes(output.read_bytes())
         staged.replace(library)
 
 

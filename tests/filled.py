@@ -199,4 +199,4 @@ def _import_turns(context: Context, caller: Caller, path: Path) -> None:
         for n in range(1_200)
     )
     path.write_text("".join(json.dumps(turn) + "\n" for turn in turns))
-    store(context, caller, read(context, caller, path), progress=lambda _: None)
+    store(context, caller, read(caller, path), progress=lambda _: None)

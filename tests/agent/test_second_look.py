@@ -66,7 +66,7 @@ def _write_event(context: Context, caller: Caller, turn: dict[str, str], _folder
 def _import(context: Context, caller: Caller, turn: dict[str, str], folder: Path) -> None:
     path = folder / "turns.jsonl"
     path.write_text(json.dumps(turn), "utf-8")
-    importer.store(context, caller, importer.read(context, caller, path, user_id="owner"))
+    importer.store(context, caller, importer.read(caller, path, user_id="owner"))
 
 
 @pytest.mark.parametrize("write", [_remember, _write_event, _import])

@@ -102,4 +102,4 @@ def import_year(context: Context, folder: Path, *, turns: int = TURNS) -> None:
     path = folder / "year.jsonl"
     path.write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in lines(turns, end)))
     caller = caller_for(context)
-    store(context, caller, read(context, caller, path))
+    store(context, caller, read(caller, path))

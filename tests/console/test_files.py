@@ -98,9 +98,9 @@ class TestPictures:
         author = FileOwner(
             account_id=owner.caller.account_id, pinned_user_id=None, made_by="program"
         )
-        with stored_file(owner.context, author, [("a", "png", fake)]) as held:
-            owner.context.store.write(held[0].add, account_id=author.account_id)
-        name = held[0].filename
+        with stored_file(owner.context, author, [("a", "png", fake)]) as files:
+            owner.context.store.write(files[0].add, account_id=author.account_id)
+        name = files[0].filename
 
         assert owner.get(at("picture", name)).status_code == 404
 

@@ -122,7 +122,7 @@ def readable(text: str) -> str:
 def put_conversation(context: Context) -> None:
     """Import the conversation of `make demo` for the owner."""
     caller = caller_for(context)
-    store(context, caller, read(context, caller, CONVERSATION))
+    store(context, caller, read(caller, CONVERSATION))
 
 
 def _good(http: Http, method: str, path: str, /, **body: Any) -> Any:

@@ -59,8 +59,8 @@ def keep(
     context: Context, caller: Caller, filename: str, ext: str, content: bytes = b"x"
 ) -> CreatedFile:
     owner = FileOwner(account_id=caller.account_id, pinned_user_id=None)
-    with stored_file(context, owner, [(filename, ext, content)]) as held:
-        return context.store.write(held[0].add, account_id=caller.account_id)
+    with stored_file(context, owner, [(filename, ext, content)]) as files:
+        return context.store.write(files[0].add, account_id=caller.account_id)
 
 
 def content(context: Context, caller: Caller, filename: str) -> bytes:

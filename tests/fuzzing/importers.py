@@ -158,7 +158,7 @@ def probe(data: bytes) -> None:
                 source = ExportSource(archive=archive, settings=memory.context.settings)
                 ExportCheck(memory.context, memory.caller, source, index).run(lambda _: None)
             return
-        for _ in importer.read(memory.context, memory.caller, path):
+        for _ in importer.read(memory.caller, path):
             pass
 
 
@@ -166,7 +166,7 @@ def _imported(memory: Memory, path: Path) -> int:
     """Import a path as the command does; return the number of new records."""
     if is_export(path):
         return restore(memory.context, memory.caller, path).stored
-    source = importer.read(memory.context, memory.caller, path)
+    source = importer.read(memory.caller, path)
     return importer.store(memory.context, memory.caller, source).stored
 
 

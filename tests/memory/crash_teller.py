@@ -42,9 +42,7 @@ def report_progress(counts: list[int], step: int) -> None:
 
 
 if what.endswith(".jsonl"):
-    store(
-        context, caller, read(context, caller, Path(what)), progress=partial(report_progress, [0])
-    )
+    store(context, caller, read(caller, Path(what)), progress=partial(report_progress, [0]))
     context.close()
 else:
     for thread in range(3):

@@ -80,7 +80,7 @@ def test_killed_import_resumes_without_loss_or_duplicates(folder: Path, tmp_path
             assert processed <= stored <= total
 
     with opened(folder, embedder=NoEmbedder()) as memory:
-        result = store(memory.context, memory.caller, read(memory.context, memory.caller, file))
+        result = store(memory.context, memory.caller, read(memory.caller, file))
 
         assert (result.stored, result.duplicates) == (total - stored, stored)
         assert incomplete_rows(memory) == []

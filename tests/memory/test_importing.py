@@ -103,7 +103,7 @@ class TestPermissions:
         path = imports.written("said.jsonl", lines({**GARLIC, "user_id": "ada"}))
 
         with pytest.raises(KeyIsReadOnly):
-            importing.store(context, reader, importing.read(context, reader, path))
+            importing.store(context, reader, importing.read(reader, path))
         with pytest.raises(PinnedToOtherUser):
-            importing.read(context, pinned, path)
+            importing.read(pinned, path)
         assert rows(context)["events"] == 0

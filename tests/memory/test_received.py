@@ -56,7 +56,7 @@ def test_masked_secret_of_an_import_never_reaches_the_disk(context: Context, fol
     file = folder / "told.jsonl"
     file.write_text(json.dumps({"query": SECRET_TEXT, "response": ""}) + "\n", "utf-8")
     caller = caller_for(context)
-    store(context, caller, read(context, caller, file))
+    store(context, caller, read(caller, file))
     file.unlink()
 
     assert not any(

@@ -10,8 +10,8 @@ import pytest
 
 from remembrancer.search import kernels as module
 from remembrancer.search.embedders import sentence_encoder
-from remembrancer.search.embedders.sentence_encoder import SentenceEncoder
-from remembrancer.search.kernels import LIBRARY, SOURCE, Kernels, Linear
+from remembrancer.search.embedders.sentence_encoder import LinearLayer, SentenceEncoder
+from remembrancer.search.kernels import LIBRARY, SOURCE, Kernels
 
 RNG = np.random.default_rng(17)
 LEVELS = range(3)
@@ -48,13 +48,16 @@ def test_products_with_vectors_are_exact(level: int | None, dimensions: int) -> 
 
 @pytest.mark.parametrize("level", LEVELS[1:])
 @pytest.mark.parametrize("rows", [1, 2, 5, 6, 13])
-def test_rows_are_multiplied_with_weights(level: int, rows: int) -> None:
-    weights = whole(320, 192)
+def test_rows_are_multiplied_with_weights(
+    level: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sentence_encoder, "KERNELS", kernels_of(level))
+    weights = whole(320, 192).astype(np.float32)
     numbers = RNG.standard_normal((rows, 320)).astype(np.float32)
 
-    products = Linear(kernels_of(level), weights)(numbers)
+    products = LinearLayer(weights)(numbers)
 
-    np.testing.assert_allclose(products, numbers @ weights.astype(np.float32), atol=0.05)
+    np.testing.assert_allclose(products, numbers @ weights, atol=0.05)
 
 
 @pytest.mark.parametrize("level", LEVELS[1:])

@@ -139,7 +139,7 @@ def everything(plant: Planter) -> None:
     importer.store(
         plant.http.context,
         caller,
-        importer.read(plant.http.context, caller, path, user_id=WORD),
+        importer.read(caller, path, user_id=WORD),
     )
     path.unlink()
 

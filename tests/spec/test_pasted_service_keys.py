@@ -150,7 +150,7 @@ def test_stored_turn_has_a_mask_whatever_the_setting(context: Context, folder: P
     caller = caller_for(context)
     path = folder / "turns.jsonl"
     path.write_text(json.dumps({"query": TEXT, "response": "ok", "topic": KEY}))
-    store(context, caller, read(context, caller, path), progress=lambda _: None)
+    store(context, caller, read(caller, path), progress=lambda _: None)
     events = context.store.read(lambda tx: tx.all("select query, topic, flags from events"))
 
     assert [tuple(event) for event in events] == [(f"My key is {MASK}, use it.", MASK, "secret")]

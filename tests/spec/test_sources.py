@@ -376,9 +376,7 @@ def test_imports_keep_what_a_record_says_and_else_are_imports(http: Http, tmp_pa
     chat.write_text(json.dumps({"messages": messages}), "utf-8")
     caller = caller_for(http.context)
     for file in (native, chat):
-        importer.store(
-            http.context, caller, importer.read(http.context, caller, file, user_id="ada")
-        )
+        importer.store(http.context, caller, importer.read(caller, file, user_id="ada"))
 
     listed = http.get(EVENTS, params={"user_id": "ada"}).json()["events"]
     wishes = http.get(INSTRUCTIONS, params={"user_id": "ada"}).json()["instructions"]

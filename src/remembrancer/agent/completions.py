@@ -422,7 +422,7 @@ def _store_answer(
             topic=topic,
             occurred_ms=turn.context.clock(),
         ),
-        given=turn.request.metadata,
+        raw_metadata=turn.request.metadata,
     )
     return store_turn_idempotently(
         turn.context, turn.caller, event, turn.idempotency, Completed, answer

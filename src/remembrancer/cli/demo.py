@@ -88,7 +88,7 @@ def _tour(say: Callable[[str], None], folder: Path) -> None:
             say(f"   It listens on {address}\n")
             say("2. Import a small conversation between a user and an assistant.\n")
             caller = caller_for(context)
-            result = store(context, caller, read(context, caller, CONVERSATION))
+            result = store(context, caller, read(caller, CONVERSATION))
             say(f"   Stored {result.stored} turns: {_LANGUAGES}\n")
             say("3. Search, as an agent would, with POST /api/v7/memory.")
             say("   'why' lists the signals that found a turn, with its rank by each signal.\n")

@@ -70,7 +70,7 @@ def import_into(
         if _is_export(path, options):
             return restore_from(context, caller, path, user_id=options.user_id)
         with _checking(options) as chosen:
-            source = read(context, caller, path, **chosen)
+            source = read(caller, path, **chosen)
         with (
             entry_maker(context.writer, len(source), processors()) as maker,
             progress("importing", len(source)) as advance,

@@ -83,9 +83,9 @@ def _check(
     if not streamed:
         stream = f"does not stream ({stream_attempt.outcome})"
     follows = "follows" if json_answer and _is_ready(json_answer.text) else "does not follow"
-    seen = f"answered in {attempt.ms:,.0f} ms, {attempt.completion_tokens} tokens; {stream}"
+    summary = f"answered in {attempt.ms:,.0f} ms, {attempt.completion_tokens} tokens; {stream}"
     state = "ok" if streamed or slot != "chat" else "wrong"
-    return state, f"{seen}; {follows} a JSON schema"
+    return state, f"{summary}; {follows} a JSON schema"
 
 
 def _is_ready(text: str) -> bool:

