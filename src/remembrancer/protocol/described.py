@@ -6,8 +6,12 @@ import ast
 import inspect
 import itertools
 import sys
+import threading
 from collections.abc import Iterator
 from functools import cache
+
+# CPython 3.11 counts the depth of trees once for all threads: of two that parse, one may fail.
+_parser = threading.Lock()
 
 
 @cache
@@ -15,7 +19,8 @@ def field_descriptions(module: str) -> dict[str, dict[str, str]]:
     """Return the description of each field of each class of a module, one paragraph a line."""
     if not module.startswith(f"{__name__.partition('.')[0]}."):
         return {}
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    with _parser:
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {
         part.name: dict(_described(part.body))
         for part in tree.body
