@@ -193,7 +193,8 @@ class Supervisor:
                 slot.pid = self._fork(partial(self._work, place), slot)
             else:
                 due.append(slot.start_at_s - now)
-        if not self._sandbox_pid:
+        # not beside workers that may find the settings wrong, which is told alone
+        if not self._sandbox_pid and any(slot.is_ready for slot in self._slots):
             if self._sandbox_at_s <= now:
                 self._sandbox_pid = self._fork(self._serve_programs, None)
             else:
