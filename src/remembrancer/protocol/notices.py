@@ -118,7 +118,7 @@ _OPENING = _Pattern(
     r"|\[Request interrupted by user[^\[\]\n]{0,100}\]"
     r"|\[Image: (?:original \d|source: )[^\[\]\n]{0,300}\]"
 )
-_SPOT = _Pattern(r"[<\[]")
+_SPOT = _Pattern(r"<+|\[+")  # its last character may open a tag
 # A block at the start may be cut off before its end.
 _CUT_OFF = _Pattern(rf"\s*+<(?P<name>{_NAMES})(?:\s[^<>]*)?>\s*\n")
 # Elements with compound names, such as <new-kind-of-notice>, are a program's if they are the whole
@@ -199,7 +199,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
     unclosed: set[str] = set()  # names with no closing tag ahead: each is searched for once
     # Looking for the two characters takes a tenth of the time of looking for the tags.
     for spot in _SPOT.finditer(text):
-        if spot.start() < end or not (match := _OPENING.match(text, spot.start())):
+        if spot.start() < end or not (match := _OPENING.match(text, spot.end() - 1)):
             continue
         if (name := match["name"]) in unclosed:
             continue
