@@ -1,12 +1,13 @@
-"""Compare Remembrancer with LanceDB, txtai, mem0, Chroma and two stores written by hand.
+"""Compare Remembrancer with other memories of agents, vector stores and two stores by hand.
 
     python -m bench.peers --data FOLDER [--peers chroma,lancedb] [--events 10000]
 
 FOLDER has `locomo-dev.json` and `beam-dev.json` (bench/sets.py); with the file of LoCoMo alone,
 that set is measured. Each peer runs in a process and an environment of its own, which the first run
 installs outside the tree: `--cache` says where. All get the vectors of the same embedder, computed
-before. Recall@10 of the evidence; CPU time, latency, memory and disk for the memory of one user;
-and the acknowledged items that a search does not find after the process was killed.
+before. Recall@10 of the evidence, turns and sessions; CPU time, latency, memory and disk for
+the memory of one user; and the acknowledged items that a search does not find after the process was
+killed.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from pathlib import Path
 
 from bench.peers.environments import OWN, PEERS, PeerUnavailable, cache_folder
 from bench.peers.kills import killed
-from bench.peers.recall import recalls, sets_in
+from bench.peers.recall import cell, recalls, sets_in
 from bench.peers.report import Figures, behind, recall_table, speed_table
 from bench.peers.speed import ADDED, Load, load_of, speed_of
 from bench.peers.vectors import EmbedderCost, EmbedderEncoding, cost_of
-from bench.report import write_section
+from bench.report import arguments_of, write_section
 from bench.sets import FILES
 from remembrancer.search import open_embedder
 
@@ -75,7 +76,7 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, Figures], EmbedderCo
         try:
             for each, spaces in sets.items():
                 one.recall[each] = recalls(kind, spaces, encoding, options.cache)
-                print(f"{name}, {each}: {one.recall[each].mean():.3f}", file=sys.stderr)
+                print(f"{name}, {each}: {cell(one.recall[each])}", file=sys.stderr)
             if cost:
                 one.speed = speed_of(kind, load, encoding, options.cache)
                 print(f"{name}: {one.speed.search_cpu_ms:.2f} ms a search", file=sys.stderr)
@@ -95,7 +96,9 @@ def section(
     """Return the text of the section."""
     parts = [notes(options, cost)]
     if "recall" in options.parts:
-        parts.append("Evidence recall@10 with its bootstrap 95 % interval:")
+        parts.append(
+            "Recall@10 of the evidence: turns with their bootstrap 95 % interval / sessions:"
+        )
         parts.append(recall_table(figures))
     if cost:
         parts.append(speed_table(figures, cost))
@@ -120,11 +123,7 @@ def _names(existing: tuple[str, ...], text: str) -> list[str]:
 
 def main() -> None:
     """Measure all peers and write the section."""
-    parser = argparse.ArgumentParser(
-        prog="bench.peers",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the sets, or LoCoMo")
     parser.add_argument(
         "--peers",

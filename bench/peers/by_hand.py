@@ -21,12 +21,12 @@ create table if not exists items (
     number integer primary key, user_id text not null, item_id text not null, vector blob not null
 );
 create virtual table if not exists texts using fts5 (
-    text, user_id unindexed, tokenize = 'porter unicode61'
+    text, user_id, tokenize = 'porter unicode61'
 );
 """
 WORDS = """
 select items.item_id from texts join items on items.number = texts.rowid
-where texts match ? and texts.user_id = ? order by bm25(texts) limit ?
+where texts match ? order by bm25(texts, 1, 0) limit ?
 """
 
 
@@ -87,8 +87,11 @@ class HandMadePeer(Peer):
         return fused(self._by_words(question), by_vector, most=question.most)
 
     def _by_words(self, question: Question) -> list[str]:
-        words = any_word(question.text)
-        rows = self._db.execute(WORDS, (words, question.user, CANDIDATES)) if words else ()
+        if not (words := any_word(question.text)):
+            return []
+        # the user as a word: the engine passes over the rows of all others
+        expression = f'user_id : "{question.user}" AND text : ({words})'
+        rows = self._db.execute(WORDS, (expression, CANDIDATES))
         return [item_id for (item_id,) in rows]
 
     def close(self) -> None:

@@ -25,6 +25,7 @@ class PeerKind:
     name: str
     module: str
     packages: tuple[str, ...] = ()  # none: it runs in the environment of the project
+    without: str = ""  # a package that it only needs to embed texts itself
     embeds: bool = False  # it embeds texts itself, so that its CPU time has that of the embedder
 
 
@@ -45,6 +46,15 @@ PEERS = {
         "mem0, no inference", "bench.peers.mem0_plain", ("mem0ai==2.2.1", "langchain==1.4.7")
     ),
     "chroma": PeerKind("Chroma", "bench.peers.chroma", ("chromadb==1.5.9",)),
+    "mempalace": PeerKind(
+        "MemPalace, union", "bench.peers.mempalace_union", ("mempalace==3.11.0", "chromadb==1.5.9")
+    ),
+    "engram": PeerKind(
+        "engram-search",
+        "bench.peers.engram",
+        ("engram-search==0.1.7", "faiss-cpu==1.15.1", "mcp==1.30.0"),
+        without="sentence-transformers",  # brings 5 GB
+    ),
 }
 
 
@@ -66,7 +76,11 @@ def python_of(kind: PeerKind, cache: Path) -> str:
     if not (folder / "ready").exists():
         uv = [sys.executable, "-m", "uv"]
         _install(kind, [*uv, "venv", "--quiet", "--clear", str(folder)])
-        _install(kind, [*uv, "pip", "install", "--quiet", "--python", str(python), *kind.packages])
+        options = ["--quiet", "--python", str(python)]
+        if kind.without:
+            (folder / "excludes.txt").write_text(kind.without)
+            options += ["--excludes", str(folder / "excludes.txt")]
+        _install(kind, [*uv, "pip", "install", *options, *kind.packages])
         (folder / "ready").touch()
     return str(python)
 

@@ -1,4 +1,5 @@
-"""Evidence recall of a peer: the share of the turns that answer a question in its ten best items.
+"""Evidence recall of a peer: the share of the turns that answer a question in its ten best items,
+and of their sessions.
 
 All conversations of a set are in one store, each of them the memory of a user.
 """
@@ -80,8 +81,11 @@ def questions_of(conversation: Conversation, user: str, encoding: Encoding) -> l
 def recalls(
     kind: PeerKind, spaces: Sequence[Conversation], encoding: Encoding, cache: Path
 ) -> Array:
-    """Return the recall of each question: (questions,). Raises PeerUnavailable."""
-    result: list[float] = []
+    """Return the recall of each question: (questions, 2), of turns and of sessions.
+
+    Raises PeerUnavailable.
+    """
+    result = []
     users = {f"user{place}": one for place, one in enumerate(spaces)}
     items = [item for user, one in users.items() for item in items_of(one, user, encoding)]
     questions = {user: questions_of(one, user, encoding) for user, one in users.items()}
@@ -94,12 +98,21 @@ def recalls(
             for question, best in zip(conversation.questions, ids, strict=True):
                 own = [stored[one] for one in best if stored[one].startswith(f"{user}-")]
                 numbers = [int(one.removeprefix(f"{user}-")) for one in own]
-                result.append(measured(conversation, question, numbers)[f"recall@{MOST}"])
+                turns = measured(conversation, question, numbers)[f"recall@{MOST}"]
+                result.append((turns, _session_recall(conversation, question.evidence, numbers)))
         peer.close()
     return np.array(result)
 
 
+def _session_recall(
+    conversation: Conversation, evidence: frozenset[str], numbers: Sequence[int]
+) -> float:
+    needed = {one.session for one in conversation.events if evidence & set(one.turns)}
+    return len(needed & {conversation.events[one].session for one in numbers}) / len(needed)
+
+
 def cell(values: Array) -> str:
-    """Format a mean with its bootstrap 95 % interval."""
-    low, high = interval([values])
-    return f"{values.mean():.3f} [{low:.2f}, {high:.2f}]"
+    """Format the mean recall of turns with its bootstrap 95 % interval, and that of sessions."""
+    turns, sessions = values.T
+    low, high = interval([turns])
+    return f"{turns.mean():.3f} [{low:.2f}, {high:.2f}] / {sessions.mean():.3f}"

@@ -20,7 +20,9 @@ from bench.report import table
 class Figures:
     """All figures of one peer; what was not measured is empty."""
 
-    recall: dict[str, Array] = field(default_factory=dict)  # by set: of each question
+    recall: dict[str, Array] = field(
+        default_factory=dict
+    )  # by set: (questions, turns and sessions)
     speed: Speed | None = None
     losses: Losses | None = None
     reason: str = ""  # why the rest is missing
@@ -91,7 +93,7 @@ def costs(column: Column, name: str, speed: Speed, cost: EmbedderCost) -> tuple[
 
 
 def recall_table(figures: Mapping[str, Figures]) -> str:
-    """Return the table of recall@10."""
+    """Return the table of recall@10, of turns and of sessions."""
     sets = list(next(iter(figures.values())).recall)
     counts = {name: len(figures[OWN].recall[name]) for name in sets} if OWN in figures else {}
     heads = ["system", *(f"{name} ({counts.get(name, 0)} questions)" for name in sets)]
@@ -127,13 +129,15 @@ def behind(figures: Mapping[str, Figures], cost: EmbedderCost | None) -> list[st
         return []
     others = {name: one for name, one in figures.items() if name != OWN}
     for name, values in own.recall.items():
-        better = [
-            f"{PEERS[other].name} {one.recall[name].mean():.3f}"
-            for other, one in others.items()
-            if name in one.recall and one.recall[name].mean() > values.mean()
-        ]
-        if better:
-            lines.append(f"- recall, {name}: {', '.join(better)}.")
+        for place, scale in enumerate(("turns", "sessions")):
+            better = [
+                f"{PEERS[other].name} {theirs:.3f}"
+                for other, one in others.items()
+                if name in one.recall
+                and (theirs := one.recall[name][:, place].mean()) > values[:, place].mean()
+            ]
+            if better:
+                lines.append(f"- recall of {scale}, {name}: {', '.join(better)}.")
     explained: set[str] = set()
     for column in COLUMNS if cost and own.speed else ():
         assert cost is not None
