@@ -7,11 +7,12 @@ FOLDER contains the LoCoMo conversations; bench/locomo.py names their source.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+from bench.report import arguments_of
 
 FILES = ("locomo-dev.json", "locomo10.json")
 PARTS = (
@@ -51,9 +52,7 @@ def data_folder(folder: Path | None) -> Path | None:
 
 def main() -> None:
     """Run the benchmarks one after another, each in a new process."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument(
         "--data",
         type=Path,

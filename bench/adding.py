@@ -12,7 +12,6 @@ before its answer. The middle round is reported, with the lowest and the highest
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import socket
@@ -30,7 +29,7 @@ from typing import Any
 
 from bench.cost import server
 from bench.http import Server, code_of
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 
 HERE = Path(__file__).parents[1]
 SEQUENTIAL, CONCURRENT, CLIENTS, BATCHES, BATCH, IMPORTED = 300, 1_600, 16, 4, 500, 6_000
@@ -184,7 +183,7 @@ def cell(kind: str, values: Sequence[float]) -> str:
 
 def main() -> None:
     """Measure both checkouts and write the section."""
-    parser = argparse.ArgumentParser(prog="bench.adding", description=__doc__)
+    parser = arguments_of(__doc__)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("--rounds", type=int, default=5)

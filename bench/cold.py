@@ -25,7 +25,7 @@ from typing import Any
 from bench.http import Server, prepared
 from bench.load import Turns
 from bench.profile_store import TEXTS, StoreFiller
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import Context, assemble
 from remembrancer.memory.maintenance import write_segments
@@ -126,9 +126,7 @@ HEADS = [
 
 def main() -> None:
     """Measure each size and write the section."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, help="LoCoMo file")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000])
     parser.add_argument("--rounds", type=int, default=5)

@@ -11,7 +11,6 @@ is that of the whole server process for one request.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -23,7 +22,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from bench.http import Server, code_of
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 
 HERE = Path(__file__).parents[1]
 QUESTIONS, ROUNDS = 100, 5
@@ -122,7 +121,7 @@ def measured(checkout: Path, data: Path, memories: Memories) -> list[list[str]]:
 
 def main() -> None:
     """Measure both checkouts and write the section."""
-    parser = argparse.ArgumentParser(prog="bench.cost", description=__doc__)
+    parser = arguments_of(__doc__)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument(

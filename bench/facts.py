@@ -8,7 +8,6 @@ read the start pack at once, while another account searches. CPU time is that of
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import tempfile
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bench.http import Server
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.settings import Settings
@@ -129,7 +128,7 @@ def load(server: Server, other: str, facts: int) -> list[list[str]]:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Measure and write the section of results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments_of(__doc__)
     parser.add_argument("--facts", type=int, default=100_000)
     parser.add_argument("--embedder", default="multilingual")
     chosen = parser.parse_args(arguments)

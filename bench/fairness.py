@@ -10,7 +10,6 @@ The clients are processes of their own.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import multiprocessing
@@ -31,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from bench.http import Server, code_of
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 
 HERE = Path(__file__).parents[1]
 CLIENTS = 16  # of the flood
@@ -249,9 +248,7 @@ def rows_of(
 
 def main() -> None:
     """Measure and write the section."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--accounts", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--floods", default=",".join(FLOODS), help="names, with commas between")

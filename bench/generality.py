@@ -25,7 +25,7 @@ import numpy as np
 
 from bench.evidence import DEPTHS, Array, evaluate, formatted, present, systems
 from bench.locomo import Conversation
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from bench.sets import FILES, read_sets
 from bench.spaces import load_vectors, save_vectors
 from remembrancer.search import open_embedder
@@ -94,9 +94,7 @@ def recalls_at(revision: str, arguments: argparse.Namespace) -> Recalls:
 
 def main() -> None:
     """Measure and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sets", default=",".join(FILES), help="default: %(default)s")
     parser.add_argument("--embedder", default="multilingual", help="default: %(default)s")

@@ -10,14 +10,13 @@ lines are the preferences shown, then hits.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from bench.locomo import Conversation, conversations
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from bench.service import Service, service
 
 STATED = "prefeval-explicit-dev.json"
@@ -100,9 +99,7 @@ def measured(folder: Path) -> list[list[str]]:
 
 def main() -> None:
     """Measure, and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the conversations")
     heads = ["preferences", "memories", "questions", "shown", "ten hits", "ten lines"]
     write_section(

@@ -13,7 +13,6 @@ log-log picture goes from 0 to 1, and the crossover is the n at which both parts
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ import numpy as np
 from bench.http import disk_mb, searches
 from bench.load import Turns
 from bench.profile_store import TEXTS, StoreFiller
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import Caller, Context, assemble
 from remembrancer.memory.recall.recall import recall
@@ -188,9 +187,7 @@ def rows(points: Sequence[Point]) -> list[list[str]]:
 
 def main() -> None:
     """Measure both stores, draw, and write the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     parser.add_argument(
         "--sizes",

@@ -8,7 +8,6 @@ nothing. The ordinary commands are those of `tests/integrations/shell/commands`,
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -17,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from bench.http import Server
-from bench.report import table, timed, write_section
+from bench.report import arguments_of, table, timed, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.settings import read
@@ -50,9 +49,7 @@ EVENTS: dict[str, dict[str, object]] = {
 
 def main() -> None:
     """Measure the events and write the section."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--rounds", type=int, default=40, help="Default: 40")
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:

@@ -8,11 +8,9 @@ sequential requests on one connection. CPU time is that of the server process.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -29,11 +27,9 @@ import numpy as np
 
 from bench.load import SEED, Turns, fill
 from bench.processes import family
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import Context, assemble
-from remembrancer.memory.recall.recall import recall
-from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import read
 
 SEARCHES, ADDED, CLIENTS = 300, 200, 16
@@ -199,29 +195,6 @@ def prepared(
     return key, turns
 
 
-def cpu_used_ms() -> float:
-    """Return the CPU time of this process."""
-    return sum(resource.getrusage(resource.RUSAGE_SELF)[:2]) * 1e3
-
-
-def shares(folder: Path, key: str, bodies: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Return the CPU ms of a search in this process, for the embedder and for the rest."""
-    context = assemble(read(data=folder))
-    caller = keys.authenticate(context, key)
-    queries = [MemoryQuery.model_validate({**body, "interact": False}) for body in bodies]
-    recall(context, caller, queries[0])
-    begin = cpu_used_ms()
-    for query in queries:
-        context.embedder.encode([query.query_text])
-    embedding = (cpu_used_ms() - begin) / len(queries)
-    begin = cpu_used_ms()
-    for query in queries:
-        recall(context, caller, query)
-    whole = (cpu_used_ms() - begin) / len(queries)
-    context.close()
-    return {"embedding": embedding, "search": whole - embedding}
-
-
 def one_size(
     label: str, folder: Path, key: str, turns: Turns, events: int, user_id: str
 ) -> list[str]:
@@ -243,13 +216,10 @@ def one_size(
         ]
         added, add_cpu = timed(server, adds, "/api/v7/remember")
         rate = concurrent_adds(server, turns, user_id)
-    share = shares(folder, key, searches(turns, user_id))
-    http_ms = max(cpu - share["embedding"] - share["search"], 0.0)
     return [
         label,
         *quantiles(took),
         f"{cpu:.2f}",
-        f"{share['embedding']:.2f} / {share['search']:.2f} / {http_ms:.2f}",
         *quantiles(added),
         f"{baseline:.2f}",
         f"{add_cpu:.2f}",
@@ -261,7 +231,7 @@ def one_size(
 
 HEADS = [
     "store", "search p50 ms", "search p95 ms", "search p99 ms", "search CPU ms",
-    "CPU ms: embedding / search / HTTP", "add p50 ms", "add p95 ms", "add p99 ms", "fdatasync ms",
+    "add p50 ms", "add p95 ms", "add p99 ms", "fdatasync ms",
     "add CPU ms", f"adds/s, {CLIENTS} clients", "RSS MB", "disk MB per 1,000 events",
     "start-up ms", "first search ms",
 ]  # fmt: skip
@@ -269,9 +239,7 @@ HEADS = [
 
 def main() -> None:
     """Fill each store, measure a server on it, and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     parser.add_argument(
         "--sizes",

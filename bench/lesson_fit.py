@@ -12,7 +12,6 @@ and similarity, with its threshold.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from bench.situations import PoolLesson, load_situations
 from bench.situations import Situation as Labelled
 from remembrancer.cubes import fit
@@ -159,9 +158,7 @@ def served(
 
 def main() -> None:
     """Train or measure."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--train", action="store_true")
     parser.add_argument("--data", type=Path, help="ignored")
     options = parser.parse_args()

@@ -32,7 +32,7 @@ from bench.http import Server, posted
 from bench.load import SEED, Turns
 from bench.profile_stages import BACKGROUND, REPORT, STAGES, THREADS
 from bench.profile_store import fill_store
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import assemble
 from remembrancer.settings import read
@@ -192,9 +192,7 @@ def _formatted(row: Sequence[float]) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, help="LoCoMo file. Default: as for python -m bench")
     parser.add_argument(
         "--sizes",

@@ -12,7 +12,6 @@ changed. The baseline only removes code fences.
 
 from __future__ import annotations
 
-import argparse
 import doctest
 import gzip
 import inspect
@@ -26,7 +25,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer.protocol.execution import Executed, Execution
 from remembrancer.repair.programs import run_program
 from remembrancer.sandbox.sandbox import Sandbox
@@ -34,22 +33,10 @@ from remembrancer.settings import Settings
 
 BENIGN = Path(__file__).parents[1] / "tests" / "sandbox" / "benign-programs.json"
 MODULES = (
-    *(
-        "bisect",
-        "collections",
-        "difflib",
-        "enum",
-        "fractions",
-        "functools",
-        "heapq",
-        "itertools",
-        "json",
-        "math",
-        "operator",
-        "pprint",
-    ),
-    *("random", "re", "statistics", "string", "textwrap", "types"),
-)
+    "bisect", "collections", "difflib", "enum", "fractions", "functools", "heapq", "itertools",
+    "json", "math", "operator", "pprint", "random", "re", "statistics", "string", "textwrap",
+    "types",
+)  # fmt: skip
 ON_PURPOSE = (
     "raise ValueError('no')",
     "assert 2 + 2 == 5, 'no'",
@@ -208,9 +195,7 @@ class Tally:
 
 def main() -> None:
     """Measure and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, help="ignored")
     parser.add_argument("--humaneval", type=Path, help="HumanEval.jsonl.gz")
     options = parser.parse_args()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import re
@@ -11,6 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 
 RESULTS = Path(__file__).with_name("results.md")
+
+
+def arguments_of(doc: str | None) -> argparse.ArgumentParser:
+    """Return a parser whose help is the text of a module."""
+    return argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

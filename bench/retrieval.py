@@ -9,7 +9,6 @@ candidates each).
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
 from collections import defaultdict
@@ -20,7 +19,7 @@ import apsw
 import numpy as np
 
 from bench.locomo import Conversation, Question, conversations
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from bench.spaces import encode, ranking, view_of
 from remembrancer.search import Embedder, Known, open_embedder
 
@@ -131,9 +130,7 @@ def comparison(systems: Mapping[str, Make], histories: Sequence[Conversation]) -
 
 def main() -> None:
     """Measure and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     arguments = parser.parse_args()
     turns = conversations(arguments.data)

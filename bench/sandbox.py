@@ -7,7 +7,6 @@ The baseline is one process per run with the same imports. It alternates with th
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import os
@@ -23,7 +22,7 @@ from pathlib import Path
 
 from bench.http import Server
 from bench.processes import family
-from bench.report import table, timed, write_section
+from bench.report import arguments_of, table, timed, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.sandbox.sandbox import PRELOAD, Sandbox
@@ -40,9 +39,7 @@ HEAVY_RUNS = 20  # of each program that needs a large package
 
 def main() -> None:
     """Measure and write the section."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument(
         "--rounds", type=int, default=100, help="runs for each latency. Default: 100"
     )

@@ -19,17 +19,8 @@ NUMBERS = 300
 TURNS_MAX = 40  # of a client, before it erases the oldest
 SECONDS_MAX = 120  # of one request
 WORDS = (
-    "ferry",
-    "harbour",
-    "ladder",
-    "garden",
-    "budget",
-    "roof",
-    "concert",
-    "train",
-    "bread",
-    "letter",
-)
+    "ferry", "harbour", "ladder", "garden", "budget", "roof", "concert", "train", "bread", "letter",
+)  # fmt: skip
 PAGES = ("/console", "/console/memory", "/console/knows", "/console/searches", "/console/files")
 
 

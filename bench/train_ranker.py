@@ -11,7 +11,6 @@ writes the table to bench/results.md, with an ablation of each feature. Determin
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ import numpy.typing as npt
 from bench.evidence import interval
 from bench.ranker_cases import Case, cases_of_sets, of_sets, recall_at
 from bench.ranker_trees import Training, trained
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer.search import Ranker, open_embedder
 from remembrancer.search.ranking import EVIDENCE, FEATURES, FEW_EVENTS, checksum, ranker_of
 
@@ -282,9 +281,7 @@ def _means(recalls: Array) -> str:
 
 def main() -> None:
     """Train for every built-in embedder and write the parameters."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--report", action="store_true", help="also write the tables")
     parser.add_argument("--cache", type=Path, help="file that keeps the vectors between runs")

@@ -11,7 +11,6 @@ each set of talk, is left out once; search/succession.json keeps what was found 
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import tomllib
@@ -28,6 +27,7 @@ from bench.changes.sources import state_pairs, update_pairs
 from bench.everyday.memories import NINE, parallel_facts
 from bench.languages.memories import memory
 from bench.locomo import Conversation
+from bench.report import arguments_of
 from bench.sets import read_sets, searchable
 from bench.spaces import load_vectors, ranking, save_vectors, views_of
 from remembrancer.search import Embedder, Known, open_embedder
@@ -177,9 +177,7 @@ def left_out(pairs: Statements) -> dict[str, dict[str, int]]:
 
 def main() -> None:
     """Train, and write the parameters."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cache", type=Path, help="file that keeps the vectors between runs")
     arguments = parser.parse_args()

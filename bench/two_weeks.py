@@ -15,7 +15,6 @@ commit before.
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import json
 import os
@@ -32,7 +31,7 @@ from typing import NamedTuple
 from bench.hooks import PROGRAM, PYTHON
 from bench.http import Server
 from bench.locomo import Conversation, Event
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from bench.spaces import ranking, view_of
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
@@ -277,9 +276,7 @@ def _is_first(prompt: Prompt, part: str, text: str) -> bool:
 
 def main() -> None:
     """Play the two weeks and write the section."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--play", type=Path, default=PLAY, help="Default: two_weeks.toml")
     parser.add_argument("--show", action="store_true", help="print what is added to each prompt")
     parser.add_argument("--beside", metavar="REVISION", help="also play it with another revision")

@@ -10,7 +10,6 @@ answers among them, and questions about conversations would be taken for such.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tomllib
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ import numpy as np
 
 from bench.changes.history import as_words
 from bench.regressions import Array, fit_beside, odds_of, store
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer.search import open_embedder
 
 HERE = Path(__file__).parent
@@ -122,9 +121,7 @@ def alone_table(folder: Path, *, trains: bool) -> str:
 
 def main() -> None:
     """Train if asked to, measure, and write the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the conversations")
     parser.add_argument("--train", action="store_true", help="store the regressions")
     arguments = parser.parse_args()

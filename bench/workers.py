@@ -10,7 +10,6 @@ load.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import multiprocessing
@@ -27,7 +26,7 @@ import numpy as np
 
 from bench.http import Server, prepared
 from bench.load import Turns, fill
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from bench.soak import sample
 from remembrancer.context import Context
 
@@ -102,9 +101,7 @@ def bodies_of(turns: Turns) -> dict[str, list[str]]:
 
 def main() -> None:
     """Measure both servers and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     parser.add_argument("--events", type=int, default=10_000, help="of one user. Default: 10000")
     parser.add_argument("--rounds", type=int, default=5, help="Default: 5")

@@ -12,7 +12,6 @@ recognises questions about an earlier state.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +23,7 @@ from bench.changes.must import must_table
 from bench.changes.order import order_table
 from bench.changes.pairs import DEVELOPMENT, Pair, labelled_pairs
 from bench.changes.states import change_table, update_table
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer.memory.changes import change
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -119,9 +118,7 @@ def turn_tables(folder: Path) -> str:
 
 def main() -> None:
     """Print the tables and write them to bench/results.md."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument(
         "--data",
         type=Path,

@@ -8,7 +8,6 @@ of LoCoMo, for other benchmarks.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 
 from bench.coding.days import KINDS, projects
 from bench.locomo import Conversation, Question, conversation_of
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from bench.retrieval import Search, fts_baseline, service_search
 from remembrancer.search import open_embedder
 
@@ -45,9 +44,7 @@ def recalls(
 
 def main() -> None:
     """Measure and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--part", choices=tuple(FILES), help="measure one part; prints only")
     parser.add_argument("--write", type=Path, help="folder for the files; measures nothing")
     options = parser.parse_args()

@@ -10,13 +10,12 @@ questions, and less for these.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bench.everyday.memories import LANGUAGES, Memory, memories
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from bench.service import FtsIndex, Service, service
 from remembrancer.protocol.search import MemoryAnswer
 
@@ -111,9 +110,7 @@ def _row(name: str, group: Sequence[MemoryResult]) -> list[str]:
 
 def main() -> None:
     """Measure and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--part", choices=PARTS, help="measure one part; prints only")
     part = parser.parse_args().part
     some = [one for one in memories() if not part or one.is_held_out == (part == PARTS[1])]

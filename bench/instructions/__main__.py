@@ -10,7 +10,6 @@ sentences are wishes, as in real work.
 
 from __future__ import annotations
 
-import argparse
 import time
 import tomllib
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from bench.instructions.training import (
     trained,
     user_turns,
 )
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from bench.two_weeks import PLAY, play
 from remembrancer.memory.instructions import instructions_in, own_sentences
 
@@ -90,9 +89,7 @@ def two_weeks_table() -> str:
 
 def main() -> None:
     """Train if asked to, measure, and write the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the conversations")
     parser.add_argument("--train", action="store_true", help="write wishes.json first")
     arguments = parser.parse_args()

@@ -9,7 +9,6 @@ false positive. The held-out drafts were written before the code and never used 
 
 from __future__ import annotations
 
-import argparse
 import re
 import statistics
 import tempfile
@@ -22,7 +21,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.agent.second_look import second_look
@@ -219,9 +218,7 @@ def latencies() -> list[float]:
 
 def main() -> None:
     """Measure and write the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, help="ignored")
     parser.add_argument(
         "--show",

@@ -19,7 +19,6 @@ for tuning.
 
 from __future__ import annotations
 
-import argparse
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer.claims.evidence import EventEvidence
 from remembrancer.claims.review import CitedEvent, parse_draft, review
 from remembrancer.protocol.agent import Check
@@ -133,7 +132,7 @@ def counts(cases: list[Closing]) -> dict[str, Counter[str]]:
 
 def main() -> None:
     """Print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, help="not used: the cases stand beside this file")
     parser.add_argument("--show", choices=list(SETS), help="print the wrong outcomes of one set")
     arguments = parser.parse_args()

@@ -10,7 +10,6 @@ held-out pairs were written before the code and never used for tuning.
 
 from __future__ import annotations
 
-import argparse
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.report import table, write_section
+from bench.report import arguments_of, table, write_section
 from remembrancer.claims.extract import claims_in
 from remembrancer.claims.statements import Statement, compare
 
@@ -65,7 +64,7 @@ def counts(pairs_: list[Pair]) -> dict[str, Counter[str]]:
 
 def main() -> None:
     """Print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, help="not used: the pairs stand beside this file")
     parser.add_argument("--show", choices=list(SETS), help="print the wrong verdicts of one set")
     arguments = parser.parse_args()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
+from .linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
 
 COUNTED: dict[str, tuple[list[tuple[float, float, int | None]], list[str]]] = {
     "sequential calls count up": ([(0, 1, 1), (2, 3, 2)], []),

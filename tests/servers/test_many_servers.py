@@ -18,10 +18,11 @@ from engines import server
 from servers.started import hammer, start, within
 from service import new_key
 
-from bench.linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
 from remembrancer.accounts import keys
 from remembrancer.context import Context
 from remembrancer.testing.servers import Answer, Server
+
+from .linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
 
 SERVERS = 3
 

@@ -16,9 +16,10 @@ from servers.started import start, within
 from service import new_key
 from waiting import wait_until
 
-from bench.linear import CounterRead, not_one_counter
 from remembrancer.testing.postgres import Postgres
 from remembrancer.testing.servers import Answer, Server
+
+from .linear import CounterRead, not_one_counter
 
 CLIENTS = 8
 

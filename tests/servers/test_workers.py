@@ -22,13 +22,14 @@ from command import captured
 from servers.test_servers_that_die import Load, lost
 from waiting import wait_until
 
-from bench.linear import not_one_counter
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.server.slots import SharedNumbers, Slot
 from remembrancer.settings import Settings
 from remembrancer.store.locations import hold
 from remembrancer.testing.servers import Server
+
+from .linear import not_one_counter
 
 WORKERS = 2
 SETTINGS = {"REMEMBRANCER_EMBEDDER": "none", "REMEMBRANCER_WORKERS": str(WORKERS)}
