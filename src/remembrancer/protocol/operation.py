@@ -78,7 +78,8 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
     needs_key: bool = True
     rate_limit: RateLimit = "memory"
     body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # a setting
-    takes_idempotency_key: bool = True  # never of a GET
+    # never of a GET, of what a reader of a team may do, or of what must not be sent again
+    takes_idempotency_key: bool = True
     is_retry_safe: bool = True  # sending it again when its response was lost does no harm
     has_ranges: bool = False  # serves files and byte ranges (RFC 9110, 14)
     id_has_slashes: bool = False  # the id in its path, such as the name of a model
@@ -94,7 +95,7 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
     takes_body: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.method == "GET":
+        if self.method == "GET" or self.team == "reader" or not self.is_retry_safe:
             object.__setattr__(self, "takes_idempotency_key", False)
         object.__setattr__(self, "body" if self.takes_body else "query", self.message)
 

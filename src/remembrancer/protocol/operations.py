@@ -41,36 +41,21 @@ class Operations:
     # --- Memory -------------------------------------------------------------------------------
 
     search_memory = BodyOperation(
-        "POST",
-        "/api/v7/memory",
-        search.MemoryQuery,
-        search.MemoryAnswer,
-        team="reader",
-        takes_idempotency_key=False,
+        "POST", "/api/v7/memory", search.MemoryQuery, search.MemoryAnswer, team="reader"
     )
     """Search memory.
 
     Search one user's memory by meaning and by words, best hit first. An empty memory returns no
     hits, not an error."""
     explain_search = BodyOperation(
-        "POST",
-        "/api/v7/memory/explain",
-        search.MemoryQuery,
-        search.Explanation,
-        team="reader",
-        takes_idempotency_key=False,
+        "POST", "/api/v7/memory/explain", search.MemoryQuery, search.Explanation, team="reader"
     )
     """Explain a search.
 
     Run a search and return every reason for each hit, with the result and duration of each
     stage. Writes nothing and counts no step."""
     remember_turn = BodyOperation(
-        "POST",
-        "/api/v7/remember",
-        memory.Turn,
-        memory.Remembered,
-        team="writer",
-        errors=(NotFound,),
+        "POST", "/api/v7/remember", memory.Turn, memory.Remembered, team="writer"
     )
     """Remember a turn.
 
@@ -127,12 +112,7 @@ class Operations:
     List the sessions of a user, latest turn first, page by page. Writes nothing and counts no
     step."""
     change_event = ItemBodyOperation(
-        "PATCH",
-        "/api/v7/event/{event_id}",
-        memory.EventChange,
-        memory.Event,
-        team="writer",
-        errors=(NotFound, Conflict),
+        "PATCH", "/api/v7/event/{event_id}", memory.EventChange, memory.Event, team="writer"
     )
     """Change an event.
 
@@ -194,7 +174,6 @@ class Operations:
         rate_limit="chat",
         team="reader",
         errors=(Conflict,),
-        takes_idempotency_key=False,
         is_retry_safe=False,
     )
     """Draft an L1 summary.
@@ -218,12 +197,7 @@ class Operations:
     headlines of the L1s that it does not cover. With a summarizing model, its lines replace the
     headlines; each line is checked against the L1s it names."""
     get_map = QueryOperation(
-        "GET",
-        "/api/v7/memory/map",
-        summaries.MapQuery,
-        summaries.MapVersion,
-        team="reader",
-        errors=(NotFound,),
+        "GET", "/api/v7/memory/map", summaries.MapQuery, summaries.MapVersion, team="reader"
     )
     """Read the L2 map.
 
@@ -264,12 +238,7 @@ class Operations:
     List the standing instructions and preferences of a user, newest first: facts that state
     one, and sentences recognised in the user's turns."""
     add_instruction = BodyOperation(
-        "POST",
-        "/api/v7/memory/instructions",
-        facts.FactAdd,
-        facts.FactStored,
-        team="writer",
-        errors=(NotFound, Conflict),
+        "POST", "/api/v7/memory/instructions", facts.FactAdd, facts.FactStored, team="writer"
     )
     """Add an instruction.
 
@@ -280,7 +249,6 @@ class Operations:
         facts.FactChange,
         facts.FactStored,
         team="writer",
-        errors=(NotFound, Conflict),
     )
     """Change an instruction.
 
@@ -290,41 +258,26 @@ class Operations:
         "/api/v7/memory/instructions/{instruction_id}",
         answer=facts.FactRemoved,
         team="writer",
-        errors=(NotFound,),
     )
     """Delete an instruction.
 
     The same as the deletion of a fact: the `instruction_id` is a `fact_id`."""
     add_fact = BodyOperation(
-        "POST",
-        "/api/v7/memory/facts",
-        facts.FactAdd,
-        facts.FactStored,
-        team="writer",
-        errors=(NotFound, Conflict),
+        "POST", "/api/v7/memory/facts", facts.FactAdd, facts.FactStored, team="writer"
     )
     """Add a fact.
 
     Store a critical fact without a turn. A fact that gives another value for the same thing as
     an earlier one supersedes it; the earlier one stays in the list."""
     change_fact = ItemBodyOperation(
-        "PATCH",
-        "/api/v7/memory/facts/{fact_id}",
-        facts.FactChange,
-        facts.FactStored,
-        team="writer",
-        errors=(NotFound, Conflict),
+        "PATCH", "/api/v7/memory/facts/{fact_id}", facts.FactChange, facts.FactStored, team="writer"
     )
     """Change a fact.
 
     Change the wording, the times or the pin of a fact. The old wording becomes one of its
     versions."""
     remove_fact = ItemOperation(
-        "DELETE",
-        "/api/v7/memory/facts/{fact_id}",
-        answer=facts.FactRemoved,
-        team="writer",
-        errors=(NotFound,),
+        "DELETE", "/api/v7/memory/facts/{fact_id}", answer=facts.FactRemoved, team="writer"
     )
     """Delete a fact.
 
@@ -360,11 +313,7 @@ class Operations:
 
     Change the name of a team. For owners of the team."""
     delete_team = ItemQueryOperation(
-        "DELETE",
-        "/api/v7/teams/{team_id}",
-        teams.TeamDeletion,
-        teams.TeamDeleted,
-        errors=(Conflict,),
+        "DELETE", "/api/v7/teams/{team_id}", teams.TeamDeletion, teams.TeamDeleted
     )
     """Delete a team.
 
@@ -375,22 +324,14 @@ class Operations:
 
     List the members of a team with their roles."""
     change_member = ItemBodyOperation(
-        "PATCH",
-        "/api/v7/teams/{team_id}/members",
-        teams.TeamMemberChange,
-        teams.TeamMembers,
-        errors=(Conflict,),
+        "PATCH", "/api/v7/teams/{team_id}/members", teams.TeamMemberChange, teams.TeamMembers
     )
     """Change a member's role.
 
     Change the role of a member, effective with the next request. For owners of the team, which
     keeps at least one owner."""
     remove_member = ItemQueryOperation(
-        "DELETE",
-        "/api/v7/teams/{team_id}/members",
-        teams.TeamMemberRemoval,
-        teams.TeamMembers,
-        errors=(Conflict,),
+        "DELETE", "/api/v7/teams/{team_id}/members", teams.TeamMemberRemoval, teams.TeamMembers
     )
     """Remove a member, or leave.
 
@@ -407,7 +348,6 @@ class Operations:
         "/api/v7/teams/{team_id}/invitations",
         teams.InvitationCreate,
         teams.InvitationCreated,
-        takes_idempotency_key=False,
         is_retry_safe=False,
     )
     """Invite a member.
@@ -595,7 +535,6 @@ class Operations:
         permissions.PermissionCheck,
         permissions.PermissionChecked,
         rate_limit="sysperm",
-        takes_idempotency_key=False,
         is_retry_safe=False,
     )
     """Check a permission.
@@ -726,12 +665,7 @@ class Documents:
     The documentation, for people: its first page, or with `q` the sections that have these
     words. Loads nothing from other hosts."""
     docs_article = ItemOperation[None](
-        "GET",
-        "/docs/{page}",
-        media_type="text/html",
-        needs_key=False,
-        id_has_slashes=True,
-        errors=(NotFound,),
+        "GET", "/docs/{page}", media_type="text/html", needs_key=False, id_has_slashes=True
     )
     """Page of the documentation.
 
