@@ -171,25 +171,7 @@ class Unavailable(Problem):
     error, status, title = "unavailable", 503, "Unavailable"
 
 
-PROBLEMS: tuple[type[Problem], ...] = (
-    MalformedRequest,
-    InvalidJson,
-    Unauthorized,
-    Forbidden,
-    NotFound,
-    MethodNotAllowed,
-    TooSlow,
-    Conflict,
-    TooLarge,
-    UnsupportedMediaType,
-    RangeNotSatisfiable,
-    MisdirectedRequest,
-    InvalidRequest,
-    TooManyRequests,
-    TooManyHeaders,
-    Internal,
-    Unavailable,
-)
+PROBLEMS: tuple[type[Problem], ...] = tuple(Problem.__subclasses__())  # by status
 
 
 class Fault(Described):
