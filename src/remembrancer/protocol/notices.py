@@ -9,27 +9,11 @@ from __future__ import annotations
 
 import re
 
+from .patterns import regex
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
-
-
-class _Pattern:
-    """A pattern that is compiled at its first use: most texts need none but `_HINT`.
-
-    Compiling them all takes a hook 5 ms of its start-up.
-    """
-
-    def __init__(self, pattern: str, flags: int = 0) -> None:
-        self._pattern, self._flags = pattern, flags
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a method of the compiled pattern, and keep it."""
-        method = getattr(re.compile(self._pattern, self._flags), name)
-        setattr(self, name, method)
-        return method
-
 
 SPANS_MAX = 32  # of one text; later ones are read as the writer's own words
 _BLOCKS = (  # elements whose content a program wrote
@@ -101,29 +85,29 @@ _OPENING_FORMS = (
     r"<(?P<single>skill|rules|timestamp)>(?:(?!</(?P=single)>).)*</(?P=single)>\s*\Z",
 )
 _NAMES = "|".join(re.escape(name) for name in _BLOCKS)
-_PREFIX = _Pattern(
+_PREFIX = regex(
     rf"\s*+(?:{'|'.join(map(re.escape, _OPENINGS))}|{'|'.join(_OPENING_FORMS)}"
     rf"|(?:{'|'.join(map(re.escape, _SENTENCES))})\s*\Z)",
     re.DOTALL,
 )
 # Codex's extensions put what they know before the user's message.
-_BEFORE_REQUEST = _Pattern(
+_BEFORE_REQUEST = regex(
     r"\s*+# (?:Context from my IDE setup|Files mentioned by the user):[ \t]*\n"
     r".*?^## My request for Codex:[ \t]*\n",
     re.DOTALL | re.MULTILINE,
 )
 # A tag in backticks is spoken about.
-_OPENING = _Pattern(
+_OPENING = regex(
     rf"(?<!`)<(?P<name>{_NAMES})(?:\s[^<>]{{0,500}})?>|</?(?:{'|'.join(_WRAPPERS)})>"
     r"|\[Request interrupted by user[^\[\]\n]{0,100}\]"
     r"|\[Image: (?:original \d|source: )[^\[\]\n]{0,300}\]"
 )
-_SPOT = _Pattern(r"<+|\[+")  # its last character may open a tag
+_SPOT = regex(r"<+|\[+")  # its last character may open a tag
 # A block at the start may be cut off before its end.
-_CUT_OFF = _Pattern(rf"\s*+<(?P<name>{_NAMES})(?:\s[^<>]*)?>\s*\n")
+_CUT_OFF = regex(rf"\s*+<(?P<name>{_NAMES})(?:\s[^<>]*)?>\s*\n")
 # Elements with compound names, such as <new-kind-of-notice>, are a program's if they are the whole
 # text: HTML has no such names, and a person who quotes one writes something about it.
-_UNKNOWN = _Pattern(
+_UNKNOWN = regex(
     r"(?:\s*<(?P<name>[A-Za-z]+(?:[-_][A-Za-z]+)+)(?:\s[^<>]*)?>.*?</(?P=name)>)", re.DOTALL
 )
 # A text in brackets about the conversation itself, or the result of a named tool.
@@ -131,7 +115,7 @@ _EVENTS = (
     "aborted", "call", "cancelled", "compacted", "denied", "exceeded", "interrupted", "omitted",
     "reached", "rejected", "removed", "result", "truncated",
 )  # fmt: skip
-_BRACKETED = _Pattern(
+_BRACKETED = regex(
     rf"\s*\[[A-Z](?=[^\[\]\n]{{0,80}}\b(?:{'|'.join(_EVENTS)})\b)[^\[\]\n]{{3,200}}\]\s*"
     r"|\s*\[[a-z]+(?:_[a-z]+)+ [^\[\]\n]{1,300}\] Result:.*",
     re.DOTALL,
@@ -156,8 +140,7 @@ def notices_in(text: str) -> list[tuple[int, int]]:
         if not any(first < end and start < last for first, last in outside)
     ]
     spans = _joined(text, sorted([*outside, *blocks]))
-    rest = "".join(text[start:end] for start, end in _between(spans, len(text)))
-    return [(0, len(text))] if spans and is_whole_notice(rest) else spans
+    return [(0, len(text))] if spans and is_whole_notice(_rest(text, spans)) else spans
 
 
 def _around_queries(text: str) -> list[tuple[int, int]]:
@@ -234,11 +217,7 @@ def is_whole_notice(text: str) -> bool:
 def without_notices(text: str) -> str:
     """Return what is left of a text without its machine notices; unchanged if it has none."""
     spans = notices_in(text)
-    return (
-        "".join(text[start:end] for start, end in _between(spans, len(text))).strip()
-        if spans
-        else text
-    )
+    return _rest(text, spans).strip() if spans else text
 
 
 def is_notice(text: str) -> bool:
@@ -246,10 +225,8 @@ def is_notice(text: str) -> bool:
     return bool(text.strip()) and not without_notices(text).strip()
 
 
-def _between(spans: list[tuple[int, int]], length: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a text of this length that are not in the spans."""
-    start = 0
-    for first, end in spans:
-        yield start, first
-        start = end
-    yield start, length
+def _rest(text: str, spans: list[tuple[int, int]]) -> str:
+    """Return a text without these spans of it."""
+    starts = [0, *(end for _, end in spans)]
+    ends = [*(start for start, _ in spans), len(text)]
+    return "".join(text[start:end] for start, end in zip(starts, ends, strict=True))

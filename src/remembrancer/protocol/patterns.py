@@ -1,19 +1,22 @@
 """Regular expressions that are compiled when they are first used.
 
 The compiler of `re` is written in Python: the patterns of writes, drafts and repairs took a tenth
-of the time of a start.
+of the time of a start, those of notices 5 ms of that of a hook.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Any, cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Return what `re.compile` does, but compile it at the first call of a method."""
-    return cast("re.Pattern[str]", LatePattern(pattern, flags))
+    return LatePattern(pattern, flags)  # type: ignore[return-value]
 
 
 class LatePattern:

@@ -1,0 +1,1 @@
+../../../../src/remembrancer/protocol/patterns.py
