@@ -13,16 +13,8 @@ from fuzzing.lines import check
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from remembrancer.protocol.lines import (
-    FAULTS,
-    WARNINGS,
-    CubeText,
-    Lines,
-    Rate,
-    Unwritable,
-    parse,
-    write,
-)
+from remembrancer.protocol.line import CubeText, Rate
+from remembrancer.protocol.lines import FAULTS, WARNINGS, Lines, Unwritable, parse, write
 from remembrancer.protocol.seal import render
 
 VECTORS: list[dict[str, Any]] = json.loads(

@@ -7,9 +7,8 @@ from typing import Literal, NamedTuple, cast, get_args
 
 from .seal import Seal, read_seal
 
-CubeKind = Literal[
-    "moment", "fact", "culture", "lifehack", "warning", "code"
-]  # kinds of cube (specification.md#cube-kinds)
+# Kinds of cube (specification.md#cube-kinds).
+CubeKind = Literal["moment", "fact", "culture", "lifehack", "warning", "code"]
 KINDS: tuple[str, ...] = get_args(CubeKind)
 NONE_WORDS = frozenset(
     {
@@ -26,15 +25,9 @@ _EMPTY_CHARACTERS = "".join(map(chr, filter(lambda n: chr(n).isspace(), range(0x
     ".\u2026!\"'`()[]<>\u2013\u2014_*-"
 )
 VOTES = {
-    "+1": 1,
-    "1": 1,
-    "\uff0b1": 1,
-    "-1": -1,
-    "\u22121": -1,
-    "\u20131": -1,
-    "0": 0,
-    "+0": 0,
-    "-0": 0,
+    **dict.fromkeys(("+1", "1", "\uff0b1"), 1),
+    **dict.fromkeys(("-1", "\u22121", "\u20131"), -1),
+    **dict.fromkeys(("0", "+0", "-0"), 0),
 }
 
 _MARKS = r"(?P<mark>\*\*|__|`)?"  # Markdown that may surround a line or its keyword

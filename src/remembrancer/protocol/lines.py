@@ -27,24 +27,8 @@ from .line import (
 from .seal import Seal
 from .seal import render as render_seal
 
-__all__ = [
-    "FAULTS",
-    "SECTIONS",
-    "WARNINGS",
-    "CubeText",
-    "LineFault",
-    "Lines",
-    "Rate",
-    "Unwritable",
-    "parse",
-    "write",
-]
-
-SECTIONS = (
-    "DRAFT",
-    "SECOND LOOK",
-    "FINAL",
-)  # of the full protocol (specification.md#turn-full-protocol)
+# Of the full protocol (specification.md#turn-full-protocol).
+SECTIONS = ("DRAFT", "SECOND LOOK", "FINAL")
 
 FAULTS = {  # code -> advice for the agent
     "seal_missing": "End the reply with the seal, on a line of its own.",

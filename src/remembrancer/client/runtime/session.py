@@ -12,7 +12,8 @@ from typing import Any, Literal, TypedDict
 from ...protocol import limits
 from ...protocol.agent import SecondLook
 from ...protocol.cubes import CubeVote, SharedCube
-from ...protocol.lines import LineFault, Lines, Rate
+from ...protocol.line import Rate
+from ...protocol.lines import LineFault, Lines
 from ...protocol.memory import Turn
 from ...protocol.operation import AnyOperation
 from ...protocol.operations import Operations
