@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Literal, Self, TypeAlias, TypeVar, Unpack, cast
+from typing import Any, Literal, Self, TypeAlias, TypeVar, Unpack
 
 import httpx2
 from pydantic import BaseModel
@@ -35,6 +35,8 @@ from .api_request import (
     ApiRequest,
     NoResponse,
     Retry,
+    drive,
+    drive_async,
     is_valid_key,
     normalize_base_url,
     other,
@@ -413,22 +415,16 @@ class Client(_Connected, Operations, SynchronousCaller):
 
     def send(self, request: ApiRequest[A]) -> A:
         """Send a request, retry it if necessary, and return its answer. Raises ClientError."""
-        attempts = run_attempts(request, self._retry, random.random)
-        wait_s = next(attempts)
-        while True:
+
+        def attempt(wait_s: float) -> HttpResponse | NoResponse:
             if wait_s:
                 self._sleep(wait_s)
             try:
-                wait_s = attempts.send(self._exchange(request))
-            except StopIteration as finished:
-                return cast(A, finished.value)
+                return self._response(self._http.request(**self._request_arguments(request)))
+            except httpx2.HTTPError as error:
+                return self._no_response(error)
 
-    def _exchange(self, request: ApiRequest[Any]) -> HttpResponse | NoResponse:
-        try:
-            response = self._http.request(**self._request_arguments(request))
-        except httpx2.HTTPError as error:
-            return self._no_response(error)
-        return self._response(response)
+        return drive(run_attempts(request, self._retry, random.random), attempt)
 
     def close(self) -> None:
         """Close all connections."""
@@ -736,22 +732,16 @@ class AsyncClient(_Connected, Operations, AsynchronousCaller):
 
     async def send(self, request: ApiRequest[A]) -> A:
         """Send a request like `Client.send`."""
-        attempts = run_attempts(request, self._retry, random.random)
-        wait_s = next(attempts)
-        while True:
+
+        async def attempt(wait_s: float) -> HttpResponse | NoResponse:
             if wait_s:
                 await self._sleep(wait_s)
             try:
-                wait_s = attempts.send(await self._exchange(request))
-            except StopIteration as finished:
-                return cast(A, finished.value)
+                return self._response(await self._http.request(**self._request_arguments(request)))
+            except httpx2.HTTPError as error:
+                return self._no_response(error)
 
-    async def _exchange(self, request: ApiRequest[Any]) -> HttpResponse | NoResponse:
-        try:
-            response = await self._http.request(**self._request_arguments(request))
-        except httpx2.HTTPError as error:
-            return self._no_response(error)
-        return self._response(response)
+        return await drive_async(run_attempts(request, self._retry, random.random), attempt)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -123,10 +123,7 @@ class AsyncRuntime:
             if isinstance(step, DraftRequest):
                 draft = self.draft(step.messages)
                 return await draft if inspect.isawaitable(draft) else draft
-            return await self._send(step)
-
-    async def _send(self, step: ServiceCall) -> Any:
-        try:
-            return await self.client.send(step.request)
-        except ClientError as error:
-            return CallFailed(error)
+            try:
+                return await self.client.send(step.request)
+            except ClientError as error:
+                return CallFailed(error)
