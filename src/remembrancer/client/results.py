@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 from ..protocol.cubes import SharedCube
 from ..protocol.memory import BatchReceipt
@@ -115,11 +115,15 @@ class SearchResult(Sequence[Hit]):
     @property
     def others(self) -> list[OtherMatch]:
         """Return the facts, instructions and summaries that match, in one list."""
-        return [
-            *map(_of_fact, self.facts),
-            *map(_of_instruction, self.instructions),
-            *map(_of_summary, self.summaries),
-        ]
+        others = []
+        for fact in self.facts:
+            values = {"status": fact.status, "score": fact.score, "time": fact.valid_from}
+            others.append(_other("fact", fact, id=fact.fact_id, **values))
+        others += [_other(one.kind, one, id=one.instruction_id) for one in self.instructions]
+        for one in self.summaries:
+            about = {"score": one.score, "session_id": one.session_id, "topic": one.topic}
+            others.append(_other("summary", one, id=one.l1_id or f"map {one.map_version}", **about))
+        return others
 
     @property
     def answerable(self) -> float:
@@ -161,40 +165,8 @@ class SearchResult(Sequence[Hit]):
         return "\n".join(lines) or "nothing matches"
 
 
-def _of_fact(fact: FactHit) -> OtherMatch:
-    return OtherMatch(
-        kind="fact",
-        id=fact.fact_id,
-        text=fact.text,
-        status=fact.status,
-        score=fact.score,
-        time=fact.valid_from,
-        memory=fact.memory,
-        source=fact.source,
-    )
-
-
-def _of_instruction(one: InstructionHit) -> OtherMatch:
-    return OtherMatch(
-        kind=one.kind,
-        id=one.instruction_id,
-        text=one.text,
-        memory=one.memory,
-        source=one.source,
-    )
-
-
-def _of_summary(one: SummaryHit) -> OtherMatch:
-    return OtherMatch(
-        kind="summary",
-        id=one.l1_id or f"map {one.map_version}",
-        text=one.text,
-        score=one.score,
-        session_id=one.session_id,
-        topic=one.topic,
-        memory=one.memory,
-        source=one.source,
-    )
+def _other(kind: str, one: FactHit | InstructionHit | SummaryHit, **fields: Any) -> OtherMatch:
+    return OtherMatch(kind=kind, text=one.text, memory=one.memory, source=one.source, **fields)
 
 
 def _both(hit: Hit) -> str:
