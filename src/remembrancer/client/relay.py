@@ -150,25 +150,17 @@ def serve_by_arguments(arguments: Sequence[str]) -> bool:
     Returns False without doing anything if they are not those that `remembrancer install` writes,
     or if something is missing: the command line explains what.
     """
-    url = agent = tools = None
-    beside_hooks = False
-    words = iter(arguments)
-    for word in words:
-        if word == "--beside-hooks":
-            beside_hooks = True
-        elif word == "--url":
-            url = next(words, None)
-        elif word == "--agent":
-            agent = next(words, None)
-        elif word == "--tools":
-            tools = next(words, None)
-        else:
-            return False
+    beside_hooks = "--beside-hooks" in arguments
+    words = [word for word in arguments if word != "--beside-hooks"]
+    options = dict(zip(words[::2], words[1::2], strict=False))
+    if len(words) % 2 or not options.keys() <= {"--url", "--agent", "--tools"}:
+        return False
+    agent, tools = options.get("--agent"), options.get("--tools")
     if agent is not None and not re.fullmatch(r"[a-z][a-z-]*", agent):
         return False
     try:
-        key = find_key(agent=agent)
-        relay = Relay(url or find_url(), key, beside_hooks=beside_hooks, tools=tools)
+        url = options.get("--url") or find_url()
+        relay = Relay(url, find_key(agent=agent), beside_hooks=beside_hooks, tools=tools)
     except (KeyMissingError, ValueError):
         return False
     relay.run(sys.stdin.buffer)
