@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 from starlette.responses import Response
@@ -14,7 +14,7 @@ from ..http.dispatch import ThreadPool
 from ..memory.write.runs import execute
 from ..protocol import limits
 from ..protocol.errors import Problem
-from ..protocol.execution import Executed, Execution
+from ..protocol.execution import Executed, Execution, ProgramFile
 from ..sandbox.port import SandboxBusy
 from .browser_session import BrowserRequest, Page
 from .files import PREVIEW_BYTES_MAX
@@ -68,16 +68,6 @@ EXAMPLES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
-    """A plot on the page. Its size is known, so that the layout does not shift when it loads."""
-
-    name: str
-    filename: str
-    width: int
-    height: int
-
-
 def show(browser: BrowserRequest) -> Response:
     """Show the form, filled with `?example`."""
     _, code = EXAMPLES.get(browser.request.query_params.get("example", "print"), EXAMPLES["print"])
@@ -128,18 +118,20 @@ def _page(
         "result": result,
         "error_lines": _error_lines(result) if result else [],
         "changes": _changes(result.diff or "") if result else [],
-        "pictures": _pictures(browser, result) if result else [],
+        "pictures": list(_pictures(browser, result)) if result else [],
         "is_fragment": browser.wants_fragment,
     }
     if browser.wants_fragment:
         return browser.fragment("_outcome.html", **values)
-    constants: dict[str, Any] = {
-        "modes": MODES,
-        "examples": EXAMPLES,
-        "code_max": limits.CODE_CHARACTERS_MAX,
-        "seconds": browser.context.settings.sandbox_seconds,
-    }
-    return browser.page("sandbox.html", form=form, **constants, **values)
+    return browser.page(
+        "sandbox.html",
+        form=form,
+        modes=MODES,
+        examples=EXAMPLES,
+        code_max=limits.CODE_CHARACTERS_MAX,
+        seconds=browser.context.settings.sandbox_seconds,
+        **values,
+    )
 
 
 def _message(error: Problem) -> str:
@@ -170,22 +162,19 @@ def _changes(diff: str) -> list[tuple[str, str]]:
     return [(kinds.get(line[:1], "kept"), line) for line in lines]
 
 
-def _pictures(browser: BrowserRequest, result: Executed) -> list[Picture]:
-    pictures = []
+def _pictures(
+    browser: BrowserRequest, result: Executed
+) -> Iterator[tuple[ProgramFile, tuple[int, int]]]:
+    """Yield the plots and their sizes, so that the layout does not shift when they load."""
     for file in result.files:
         if not file.filename.endswith(".png") or file.size_bytes > PREVIEW_BYTES_MAX:
             continue
         try:
-            size = picture_size(
-                browser.context, find_file(browser.context, file.filename, browser.caller())
-            )
+            row = find_file(browser.context, file.filename, browser.caller())
         except FileUnknown:  # erased in the meantime
             continue
-        if size is not None:
-            pictures.append(
-                Picture(name=file.name, filename=file.filename, width=size[0], height=size[1])
-            )
-    return pictures
+        if size := picture_size(browser.context, row):
+            yield file, size
 
 
 PAGES = {
