@@ -15,7 +15,7 @@ from ..accounts.prompts import prompt_of, set_prompt
 from ..accounts.sign_in import PasswordUnfit, SignInRefused, SignInTooOften
 from ..http.bodies import parse_query
 from ..protocol import limits
-from ..protocol.agent import PromptQuery, PromptWrite
+from ..protocol.agent import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.errors import InvalidRequest, NotFound, Problem
 from . import browser_session, layout
 from .browser_session import BrowserRequest, Page
@@ -189,23 +189,12 @@ def _page(
     )
 
 
-def _prompt(
-    browser: BrowserRequest, form_error: FormError | None, user_id: str
-) -> dict[str, str | None]:
+def _prompt(browser: BrowserRequest, form_error: FormError | None, user_id: str) -> AgentPrompt:
+    """Return the prompt of a user, or the user's own part as a rejected form had it."""
     if form_error and form_error.form == "prompt":
-        return {
-            "user_id": form_error.values.get("user_id", ""),
-            "part": form_error.values["prompt"],
-            "text": None,
-            "updated_at": None,
-        }
-    prompt = prompt_of(*browser.arguments, user_id)
-    return {
-        "user_id": prompt.user_id,
-        "part": prompt.user_part,
-        "text": prompt.prompt,
-        "updated_at": prompt.updated_at,
-    }
+        user_id, part = form_error.values.get("user_id", ""), form_error.values["prompt"]
+        return AgentPrompt(prompt="", user_id=user_id, user_part=part, updated_at=None)
+    return prompt_of(*browser.arguments, user_id)
 
 
 def _key_id(browser: BrowserRequest) -> int:
