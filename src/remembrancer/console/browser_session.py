@@ -17,13 +17,7 @@ from ..accounts.sign_in import BrowserSession, SignInRefused, SignInTooOften
 from ..context import Caller, Context
 from ..http import pages
 from ..http.dispatch import Dispatcher, ThreadPool
-from ..protocol.errors import (
-    Forbidden,
-    InvalidRequest,
-    Problem,
-    Unauthorized,
-    UnsupportedMediaType,
-)
+from ..protocol.errors import Forbidden, InvalidRequest, Problem, Unauthorized, UnsupportedMediaType
 from ..sandbox.runner import Cancellation
 from . import layout
 

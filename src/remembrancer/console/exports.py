@@ -246,10 +246,7 @@ LISTS: dict[str, ReadPage] = {
     "files": lambda b, at: _of(list_files(*b.arguments, at), "files"),
     "feedback": _feedback,
     "keys": _keys,
-    "browsers": lambda b, _: (
-        sign_in.list_browsers(b.context, b.require_session(), b.token),
-        None,
-    ),
+    "browsers": lambda b, _: (sign_in.list_browsers(b.context, b.require_session(), b.token), None),
     "grants": lambda b, at: _of(list_grants(*b.arguments, GrantsQuery(before=at)), "grants"),
     "audit": _audit,
 }

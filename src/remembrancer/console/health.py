@@ -45,7 +45,7 @@ _SANDBOX = {
 COMPLIANCE_DAYS = 7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ComponentHealth:
     """The state of one component: store, embedder, models or sandbox."""
 
@@ -94,17 +94,13 @@ def component_health(browser: BrowserRequest) -> list[ComponentHealth]:
     sandbox = browser.dispatcher.sandbox.state
     sandbox_state, about = _SANDBOX.get(sandbox, ("good", sandbox))
     store_detail = "reads and writes" if readiness.store == "ok" else readiness.store
-    details = [
-        ("Store", _state(readiness.store), store_detail),
-        (
-            "Embedder",
-            _state(readiness.embedder, pending),
-            embedder if readiness.embedder == "ok" else readiness.embedder,
-        ),
-        ("Models", "good" if slots else "idle", ", ".join(slots) or _NO_MODELS),
-        ("Sandbox", sandbox_state, about),
+    embedder_detail = embedder if readiness.embedder == "ok" else readiness.embedder
+    return [
+        ComponentHealth("Store", _state(readiness.store), store_detail),
+        ComponentHealth("Embedder", _state(readiness.embedder, pending), embedder_detail),
+        ComponentHealth("Models", "good" if slots else "idle", ", ".join(slots) or _NO_MODELS),
+        ComponentHealth("Sandbox", sandbox_state, about),
     ]
-    return [ComponentHealth(name=name, state=state, detail=text) for name, state, text in details]
 
 
 def _state(check: str, pending: int = 0) -> str:

@@ -86,8 +86,7 @@ def remember(browser: BrowserRequest) -> Response:
     """Store a text as a turn of the chosen user."""
     user_id, text = browser.users.chosen, layout.lines(browser.form, "text")
     request = layout.parse(
-        EventWrite,
-        {"user_id": user_id, "session_id": NOTES, "query": text, "response": ""},
+        EventWrite, {"user_id": user_id, "session_id": NOTES, "query": text, "response": ""}
     )
     stored = write_event(*browser.arguments, request)
     return browser.redirect(

@@ -54,11 +54,6 @@ class ImportPreview:
     reasons: list[tuple[str, int]] = field(default_factory=list)  # of those left out
     left_out: list[str] = field(default_factory=list)  # the first of them
 
-    @property
-    def is_empty(self) -> bool:
-        """Return True if there is nothing to import."""
-        return not any(count for _, count in self.counts)
-
 
 def show(browser: BrowserRequest) -> Response:
     """Show the form."""
@@ -91,11 +86,7 @@ def store(browser: BrowserRequest) -> Response:
                 )
             else:
                 source = importer.read(
-                    caller,
-                    path,
-                    user_id=user_id,
-                    skip_invalid=True,
-                    progress=_check_size,
+                    caller, path, user_id=user_id, skip_invalid=True, progress=_check_size
                 )
                 result = importer.store(browser.context, caller, source)
                 turns = _many(result.stored - result.facts, "turn")

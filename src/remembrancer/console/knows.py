@@ -41,7 +41,7 @@ _STATEMENT = re.compile(
 _STATEMENT_CHARACTERS = range(20, 240)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class KnownLine:
     """A line of the start pack. `fact` is the fact that it is, to be changed here."""
 
@@ -109,9 +109,7 @@ def _sections(pack: StartPack, facts: list[Fact]) -> Iterator[tuple[str, list[Kn
         ("Lessons", parts.cubes),
     ):
         pack_lines = [
-            KnownLine(
-                text=line, is_read=line.strip().splitlines()[0] in read, fact=by_line.get(line)
-            )
+            KnownLine(line, line.strip().splitlines()[0] in read, by_line.get(line))
             for line in lines
         ]
         if pack_lines:

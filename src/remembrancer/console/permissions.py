@@ -29,15 +29,13 @@ def show(browser: BrowserRequest) -> Response:
 def grant_permission(browser: BrowserRequest) -> Response:
     """Create a grant, or with `do=look` show what it would cover."""
     form = browser.form
-    actions = [action for action in ACTIONS if f"action_{action}" in form]
     values = {
         "scope": form.get("scope", ""),
         "agent": form.get("agent", "").strip(),
-        "actions": actions,
+        "actions": [action for action in ACTIONS if f"action_{action}" in form],
+        "ttl_minutes": number_in(form.get("ttl_minutes", "")),
     }
-    request = parse_form(
-        GrantRequest, {**values, "ttl_minutes": number_in(form.get("ttl_minutes", ""))}
-    )
+    request = parse_form(GrantRequest, values)
     errors = request if isinstance(request, dict) else {}
     if form.get("do") == "look":
         return _page(
