@@ -59,7 +59,7 @@ class McpTransport:
             await problems.respond(error, scope)(scope, receive, send)
             return
         managers = await self._start()
-        departure = asyncio.create_task(_next_message(receive))
+        departure = asyncio.ensure_future(receive())
         scope["departure"] = departure
         try:
             few = kind == "mcp" and choice != "all"
@@ -181,11 +181,7 @@ async def _replay(raw: bytes) -> Message:
     return {"type": "http.request", "body": raw, "more_body": False}
 
 
-async def _next_message(receive: Receive) -> Message:
-    return await receive()
-
-
-def _until(departure: asyncio.Task[Message], receive: Receive) -> Receive:
+def _until(departure: asyncio.Future[Message], receive: Receive) -> Receive:
     """Return a `receive` that passes the body on, then waits until the client is gone."""
     is_complete = False
 
