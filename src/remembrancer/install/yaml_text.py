@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,6 @@ _TOP_LEVEL = re.compile(
     r"(?:#.*|---(?:\s.*)?|[^\s#\-?\[\]{}&*!|>'\"%@`,][^:#]*:(?:\s.*)?|[}\]]\s*)"
 )
 _KEY = re.compile(r"(?P<name>[\w.-]+|'[^']*'|\"[^\"]*\"):(?P<rest>\s.*)?")
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """The lines of a key and of what belongs to it: `first` to `end`, exclusive."""
-
-    first: int
-    end: int
 
 
 def yaml_change(path: Path, names: tuple[str, str], value: dict[str, Any] | None) -> Change:
@@ -63,8 +54,11 @@ def _refusal(path: Path, reason: str) -> ConfigUnreadable:
     return ConfigUnreadable(f"{path} cannot be edited as YAML: {reason}. Nothing was written.")
 
 
-def _blocks(lines: list[str], name: str, start: int, end: int, indentation: str) -> list[_Block]:
-    """Return the blocks of a key with this indentation among the lines from `start` to `end`."""
+def _blocks(lines: list[str], name: str, start: int, end: int, indentation: str) -> list[range]:
+    """Return the blocks of a key with this indentation among the lines from `start` to `end`.
+
+    A block is the lines of a key and of what belongs to it.
+    """
     blocks = []
     for first in range(start, end):
         line = lines[first]
@@ -74,7 +68,7 @@ def _blocks(lines: list[str], name: str, start: int, end: int, indentation: str)
         after = first + 1
         while after < end and _is_inside(lines, after, end, indentation):
             after += 1
-        blocks.append(_Block(first, after))
+        blocks.append(range(first, after))
     return blocks
 
 
@@ -96,18 +90,18 @@ def _depth(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
-def _group(path: Path, lines: list[str], group: str) -> _Block | None:
+def _group(path: Path, lines: list[str], group: str) -> range | None:
     """Return the block of the top-level key. Raises ConfigUnreadable."""
     blocks = _blocks(lines, group, 0, len(lines), "")
     if len(blocks) > 1:
         raise _refusal(path, f"`{group}` occurs twice")
     if not blocks:
         return None
-    match = _KEY.fullmatch(lines[blocks[0].first].rstrip("\r\n"))
+    match = _KEY.fullmatch(lines[blocks[0].start].rstrip("\r\n"))
     rest = ((match["rest"] if match else "") or "").split(" #")[0].strip()
     if rest not in ("", "{}"):
         raise _refusal(path, f"`{group}` must have its entries on lines of their own")
-    children = [line for line in lines[blocks[0].first + 1 : blocks[0].end] if _is_content(line)]
+    children = [line for line in lines[blocks[0].start + 1 : blocks[0].stop] if _is_content(line)]
     if any(_depth(line) < _depth(children[0]) for line in children):
         raise _refusal(path, f"the entries of `{group}` are indented differently")
     if children and (rest or children[0].lstrip().startswith("- ")):
@@ -119,24 +113,24 @@ def _remove(path: Path, lines: list[str], group: str, name: str) -> None:
     block = _group(path, lines, group)
     if block is None:
         return
-    inside = [line for line in lines[block.first + 1 : block.end] if _is_content(line)]
+    inside = [line for line in lines[block.start + 1 : block.stop] if _is_content(line)]
     if not inside:
         return
     indentation = " " * _depth(inside[0])
-    entries = _blocks(lines, name, block.first + 1, block.end, indentation)
+    entries = _blocks(lines, name, block.start + 1, block.stop, indentation)
     if len(entries) > 1:
         raise _refusal(path, f"`{name}` occurs twice")
     if not entries:
         return
-    del lines[entries[0].first : entries[0].end]
-    head = lines[block.first]
-    is_empty = block.end - block.first - 1 == entries[0].end - entries[0].first
+    del lines[entries[0].start : entries[0].stop]
+    head = lines[block.start]
+    is_empty = len(block) - 1 == len(entries[0])
     if is_empty and head.rstrip("\r\n").endswith(CREATED):
-        del lines[block.first]
+        del lines[block.start]
     elif is_empty and EMPTIED in head:
-        lines[block.first] = head.replace(EMPTIED, "", 1)
+        lines[block.start] = head.replace(EMPTIED, "", 1)
     elif is_empty:
-        lines[block.first] = head.replace(":", f":{EMPTY}", 1)
+        lines[block.start] = head.replace(":", f":{EMPTY}", 1)
 
 
 def _add(path: Path, lines: list[str], group: str, entry: list[str], newline: str) -> None:
@@ -147,9 +141,9 @@ def _add(path: Path, lines: list[str], group: str, entry: list[str], newline: st
         first = next((n + 1 for n, line in enumerate(lines) if line.startswith("---")), 0)
         lines.insert(first, f"{group}:{CREATED}{newline}")
     else:
-        first = block.first
+        first = block.start
         head = lines[first].rstrip("\r\n")
-        children = [line for line in lines[first + 1 : block.end] if _is_content(line)]
+        children = [line for line in lines[first + 1 : block.stop] if _is_content(line)]
         mark = "" if children or EMPTY in head else EMPTIED
         lines[first] = head.replace(EMPTY, "", 1) + mark + newline
         indentation = " " * _depth(children[0]) if children else INDENT
