@@ -120,19 +120,12 @@ def _service() -> tuple[str | None, Finding]:
         with Client(base_url, timeout_s=_TIMEOUT_S, retry=Retry(times=0)) as client:
             record = client.status_record()
     except UnreachableError as error:
-        return None, Finding(
-            "service",
-            failure,
-            f"{_cut(error)} ({where})",
-            "if it runs elsewhere: remembrancer login --url ADDRESS",
-        )
+        remedy = "if it runs elsewhere: remembrancer login --url ADDRESS"
+        return None, Finding("service", failure, f"{_cut(error)} ({where})", remedy)
     except ClientError as error:
-        return None, Finding(
-            "service",
-            failure,
-            f"{base_url} ({where}) answers, but not as this service: {_cut(error)}",
-            "check the address, and a proxy before it: remembrancer login --url ADDRESS",
-        )
+        detail = f"{base_url} ({where}) answers, but not as this service: {_cut(error)}"
+        remedy = "check the address, and a proxy before it: remembrancer login --url ADDRESS"
+        return None, Finding("service", failure, detail, remedy)
     detail = f"{base_url} ({where}) answers: {one_line(record.service)} {record.server_version}"
     if record.server_version != __version__:
         detail += f", but this program is {__version__}"
@@ -197,12 +190,9 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
     service and without a store needs no server of its own, so none is checked.
     """
     if is_configured() and not _may_have_store(settings):
-        yield Finding(
-            "store",
-            "ok",
-            f"none at {settings.store_shown}, so no server is checked",
-            "if one of this machine has another data folder: remembrancer doctor --data DIR",
-        )
+        detail = f"none at {settings.store_shown}, so no server is checked"
+        remedy = "if one of this machine has another data folder: remembrancer doctor --data DIR"
+        yield Finding("store", "ok", detail, remedy)
     else:
         yield from _server(settings)
     yield from check_service()
@@ -222,12 +212,8 @@ def _server(settings: Settings) -> Iterator[Finding]:
     if _may_have_store(settings):
         yield from _open_store(settings)
     else:
-        yield Finding(
-            "store",
-            "notice",
-            f"none yet at {settings.store_shown}",
-            "remembrancer serve creates it; for a service elsewhere: remembrancer login",
-        )
+        remedy = "remembrancer serve creates it; for a service elsewhere: remembrancer login"
+        yield Finding("store", "notice", f"none yet at {settings.store_shown}", remedy)
     yield _files(settings)
     yield _compiled_part()
     yield from _models(settings)
@@ -238,12 +224,8 @@ def _open_store(settings: Settings) -> Iterator[Finding]:
     try:
         context = assemble(settings)
     except (OSError, SettingInvalid, StoreUnavailable) as error:
-        yield Finding(
-            "store",
-            "wrong",
-            str(error),
-            "fix the cause, or restore a backup with the server stopped",
-        )
+        remedy = "fix the cause, or restore a backup with the server stopped"
+        yield Finding("store", "wrong", str(error), remedy)
         return
     try:
         yield from _records(context)
@@ -257,9 +239,8 @@ def _data_folder(settings: Settings) -> Finding:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        return Finding(
-            "data folder", "wrong", str(error), "choose another with REMEMBRANCER_DATA or --data"
-        )
+        remedy = "choose another with REMEMBRANCER_DATA or --data"
+        return Finding("data folder", "wrong", str(error), remedy)
     device = "an encrypted device" if is_encrypted(folder) else "no device seen as encrypted"
     detail = f"{folder}, {free >> 20:,} MiB free, on {device}"
     if not os.access(folder, os.W_OK):
@@ -272,9 +253,8 @@ def _data_folder(settings: Settings) -> Finding:
         problem, _, remedy = str(error).partition(". ")
         return Finding("data folder", "wrong", problem, remedy)
     if free < _FREE_BYTES_MIN:
-        return Finding(
-            "data folder", "notice", detail, "free disk space: writes fail when the disk is full"
-        )
+        remedy = "free disk space: writes fail when the disk is full"
+        return Finding("data folder", "notice", detail, remedy)
     return Finding("data folder", "ok", detail)
 
 
@@ -301,10 +281,9 @@ def _records(context: Context) -> Iterator[Finding]:
     pending = result.embedding.pending if result.embedding else 0
     detail = context.embedder.name if embedder else result.embedder
     if pending:
+        detail = f"{detail}, {pending:,} events waiting to be embedded"
         remedy = "start the server: it embeds them in the background"
-        yield Finding(
-            "embedder", "notice", f"{detail}, {pending:,} events waiting to be embedded", remedy
-        )
+        yield Finding("embedder", "notice", detail, remedy)
     else:
         yield Finding("embedder", "ok" if embedder else "wrong", detail)
     if store and is_new(context):
@@ -315,19 +294,14 @@ def _records(context: Context) -> Iterator[Finding]:
 def _store(context: Context) -> Finding:
     detail = context.settings.store_shown
     if is_above_policies(context):
+        detail = f"{detail}, as a role that bypasses row-level security"
         remedy = "connect as an ordinary role that owns the database or the schema"
-        return Finding(
-            "store", "notice", f"{detail}, as a role that bypasses row-level security", remedy
-        )
+        return Finding("store", "notice", detail, remedy)
     if not context.store.is_shared or context.store.supports_vector_search:
         return Finding("store", "ok", detail)
+    detail = f"{detail}, searched in memory: the extension `vector` is missing"
     remedy = "install pgvector on the database server, then as superuser: create extension vector"
-    return Finding(
-        "store",
-        "notice",
-        f"{detail}, searched in memory: the extension `vector` is missing",
-        remedy,
-    )
+    return Finding("store", "notice", detail, remedy)
 
 
 def _files(settings: Settings) -> Finding:
@@ -338,12 +312,8 @@ def _files(settings: Settings) -> Finding:
         return Finding("files", "wrong", str(error), "see REMEMBRANCER_BLOBS")
     if settings.blobs == "local" and engine_of(settings.store_url) != "sqlite":
         detail = f"in {settings.data_folder / 'blobs'}, but other servers can share the database"
-        return Finding(
-            "files",
-            "notice",
-            detail,
-            "for several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all",
-        )
+        remedy = "for several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all"
+        return Finding("files", "notice", detail, remedy)
     return Finding("files", "ok", settings.blobs)
 
 
@@ -355,12 +325,9 @@ def _compiled_part() -> Finding:
         return Finding("compiled part", "ok", f"level {KERNELS.level} of 2 for this processor")
     if KERNELS is not None:
         return Finding("compiled part", "ok", "searches alone: this processor embeds with numpy")
-    return Finding(
-        "compiled part",
-        "notice",
-        "none, so that searches and turns take longer",
-        "install a C compiler (Debian: apt-get install gcc libc6-dev) and the service again",
-    )
+    detail = "none, so that searches and turns take longer"
+    remedy = "install a C compiler (Debian: apt-get install gcc libc6-dev) and the service again"
+    return Finding("compiled part", "notice", detail, remedy)
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
@@ -371,11 +338,8 @@ def _models(settings: Settings) -> Iterator[Finding]:
         yield Finding("models", "wrong", str(error), "fix the setting")
         return
     if not any(configured.values()):
-        yield Finding(
-            "models",
-            "ok",
-            "none: chat quotes, summaries are extractive, programs are repaired by rules",
-        )
+        detail = "none: chat quotes, summaries are extractive, programs are repaired by rules"
+        yield Finding("models", "ok", detail)
     for slot, targets in configured.items():
         if targets:
             detail = ", ".join(
@@ -402,12 +366,8 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         sandbox.close()
         shutil.rmtree(folder, ignore_errors=True)
     if level == UNSAFE:
-        yield Finding(
-            "sandbox",
-            "notice",
-            "level unsafe: programs are NOT confined",
-            "unset REMEMBRANCER_SANDBOX_MIN_LEVEL",
-        )
+        remedy = "unset REMEMBRANCER_SANDBOX_MIN_LEVEL"
+        yield Finding("sandbox", "notice", "level unsafe: programs are NOT confined", remedy)
     else:
         yield Finding("sandbox", "ok", f"level {level}, tested with hostile programs")
     if level not in (NS, UNSAFE):
