@@ -11,7 +11,7 @@ from typing import Any
 from ..accounts import caller_for
 from ..context import Caller, Context, Records
 from ..memory.exchange.archive import Archive
-from ..memory.exchange.export import ExportResult, count_events, export
+from ..memory.exchange.export import count_events, export
 from ..memory.exchange.records import MEMBERS
 from ..memory.exchange.restore import restore
 from ..memory.exchange.source import ExportSource
@@ -51,14 +51,16 @@ def export_to(
         progress("exporting", count_events(records, caller, user_ids)) as advance,
     ):
         result = export(records, caller, path, force=force, advance=advance, **chosen)
-    text = f"{_counts(result)} (account {caller.account_name}, {result.bytes:,} bytes)"
+    counts = ", ".join(_counts(result.records))
+    text = f"{counts} (account {caller.account_name}, {result.bytes:,} bytes)"
     document = {"file": str(path), "account": caller.account_name, **asdict(result)}
     return ExchangeReport(text, document)
 
 
-def _counts(result: ExportResult) -> str:
-    names = {name: name.removesuffix(".jsonl").replace("_", " ") for name in result.records}
-    return ", ".join(f"{count:,} {names[name]}" for name, count in result.records.items() if count)
+def _counts(records: Mapping[str, int]) -> list[str]:
+    """Return how many records of each kind there are, by the names of the members."""
+    names = {name: name.removesuffix(".jsonl").replace("_", " ") for name in records}
+    return [f"{count:,} {names[name]}" for name, count in records.items() if count]
 
 
 def inspect_export(path: Path, *, user_id: str | None) -> ExchangeReport:
@@ -66,17 +68,11 @@ def inspect_export(path: Path, *, user_id: str | None) -> ExchangeReport:
     with Archive(path) as archive:
         manifest = archive.manifest
         source = ExportSource(archive=archive, settings=Settings(), user_id=user_id)
-        count = sum(entry.records for entry in manifest.members.values())
-        with progress("checking", count) as advance:
+        records = {name: entry.records for name, entry in manifest.members.items()}
+        with progress("checking", sum(records.values())) as advance:
             for name in MEMBERS:
                 for batch in source.batches(name):
                     advance(len(batch))
-    members = manifest.members.items()
-    counts = [
-        f"{entry.records:,} {name.removesuffix('.jsonl').replace('_', ' ')}"
-        for name, entry in members
-        if entry.records
-    ]
     title = f"{manifest.format}: an export of the account {manifest.account}"
     origin = f"version {manifest.version}, {manifest.created_at:%Y-%m-%d}"
     document = {
@@ -84,9 +80,9 @@ def inspect_export(path: Path, *, user_id: str | None) -> ExchangeReport:
         "account": manifest.account,
         "version": manifest.version,
         "created_at": manifest.created_at.isoformat(),
-        "records": {name: entry.records for name, entry in members},
+        "records": records,
     }
-    return ExchangeReport("\n".join([f"{title}, {origin}", *counts]), document)
+    return ExchangeReport("\n".join([f"{title}, {origin}", *_counts(records)]), document)
 
 
 def restore_from(
