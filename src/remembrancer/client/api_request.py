@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar, TypeVarTuple, cast
 from urllib.parse import quote
 
@@ -59,7 +60,6 @@ def is_valid_key(key: str) -> bool:
 
 JSON = "application/json"
 A = TypeVar("A")
-M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S")
 Inputs = TypeVarTuple("Inputs")
 _PLACE = re.compile(r"\{\w+\}")  # of the id in a path
@@ -112,7 +112,7 @@ def request_of(
     return ApiRequest(
         method=operation.method,
         path=_PLACE.sub(lambda _: path_segment(item_id), operation.path),
-        parse=_parser(operation),
+        parse=partial(_parsed, operation.answer),
         is_retry_safe=operation.is_retry_safe and not is_step,
         query=query,
         body=body,
@@ -153,38 +153,26 @@ def _query_parameters(model: BaseModel) -> dict[str, str]:
     }
 
 
-def _parser(operation: Operation[Any, Any, A, *Inputs]) -> Callable[[HttpResponse], A]:
-    """Return the parser of an operation's responses: a message, or the bytes of a file."""
-    model: Any = operation.answer
-    parse: Any = (lambda response: response.body) if model is None else parse_as(model)
-    if model is not MemoryAnswer:
-        return cast(Callable[[HttpResponse], A], parse)
+def _parsed(model: Any, response: HttpResponse) -> Any:
+    """Return the message in a response; without a model, the bytes of a file.
 
-    def parse_search(response: HttpResponse) -> A:
-        # A search can fail with status 200 (docs/reference/specification.md#error-search).
-        if parse_object(response).get("error"):
-            raise error_from_response(response)
-        return cast(A, parse(response))
-
-    return parse_search
-
-
-def parse_as(model: type[M]) -> Callable[[HttpResponse], M]:
-    """Return a parser of JSON bodies. It raises InvalidResponseError."""
-
-    def parse(response: HttpResponse) -> M:
-        try:
-            return model.model_validate_json(response.body)
-        except ValidationError as error:
-            fields = "; ".join(
-                f"{'/'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
-                for fault in error.errors()[:3]
-            )
-            raise InvalidResponseError(
-                f"The response is not a valid {model.__name__} ({fields})."
-            ) from None
-
-    return parse
+    Raises InvalidResponseError, and ServiceError for a search that failed.
+    """
+    if model is None:
+        return response.body
+    # A search can fail with status 200 (docs/reference/specification.md#error-search).
+    if model is MemoryAnswer and parse_object(response).get("error"):
+        raise error_from_response(response)
+    try:
+        return model.model_validate_json(response.body)
+    except ValidationError as error:
+        fields = "; ".join(
+            f"{'/'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
+            for fault in error.errors()[:3]
+        )
+        raise InvalidResponseError(
+            f"The response is not a valid {model.__name__} ({fields})."
+        ) from None
 
 
 def parse_object(response: HttpResponse) -> dict[str, Any]:
