@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..accounts import require_write
 from ..accounts.idempotency import IdempotentRequest, write_once
@@ -111,32 +112,20 @@ def check(records: Records, caller: Caller, request: PermissionCheck) -> Permiss
     def decide(tx: Transaction) -> PermissionChecked:
         now_ms = records.clock()
         granted = _grant_for(tx, request, now_ms)
-        expires_at = rfc3339(granted.expires_ms) if granted else None
-        seq = add_entry(
-            tx,
-            caller,
-            now_ms,
-            kind="check",
-            allowed=granted is not None,
-            grant_id=granted and granted.grant_id,
-            expires_at=expires_at,
-            **request.model_dump(),
-        )
-        if granted is None:
+        result: dict[str, Any] = {"allowed": granted is not None}
+        if granted:
+            result |= {"grant_id": granted.grant_id, "expires_at": rfc3339(granted.expires_ms)}
+        seq = add_entry(tx, caller, now_ms, kind="check", **result, **request.model_dump())
+        if granted:
+            which = request.model_dump(include={"action", "path", "agent"})
+            tx.run(SQL.note_allowed, grant_id=granted.grant_id, seq=seq, **which)
+            reason = (
+                f"Grant {granted.grant_id} allows it until {result['expires_at']}. Do only this, "
+                "then log it."
+            )
+        else:
             reason = _denial(tx, request, now_ms)
-            return PermissionChecked(allowed=False, path=request.path, reason=reason)
-        which = request.model_dump(include={"action", "path", "agent"})
-        tx.run(SQL.note_allowed, grant_id=granted.grant_id, seq=seq, **which)
-        reason = (
-            f"Grant {granted.grant_id} allows it until {expires_at}. Do only this, then log it."
-        )
-        return PermissionChecked(
-            allowed=True,
-            grant_id=granted.grant_id,
-            expires_at=expires_at,
-            path=request.path,
-            reason=reason,
-        )
+        return PermissionChecked(path=request.path, reason=reason, **result)
 
     return records.store.write(decide, account_id=caller.account_id)
 
@@ -223,17 +212,13 @@ def list_grants(records: Records, caller: Caller, request: GrantsQuery) -> Grant
     now_ms = records.clock()
 
     def read(tx: Transaction) -> list[Row]:
-        before = (
-            tx.one_or_none(SQL.place_of_grant, grant_id=request.before) if request.before else None
-        )
-        if request.before and before is None:
-            raise GrantUnknown
-        return tx.all(
-            SQL.live_grants,
-            now_ms=now_ms,
-            before=before.id if before else _AFTER_ALL,
-            most=request.limit + 1,
-        )
+        before = _AFTER_ALL
+        if request.before:
+            place = tx.one_or_none(SQL.place_of_grant, grant_id=request.before)
+            if place is None:
+                raise GrantUnknown
+            before = place.id
+        return tx.all(SQL.live_grants, now_ms=now_ms, before=before, most=request.limit + 1)
 
     rows = records.store.read(read, account_id=caller.account_id)
     page = [_live_grant(row, now_ms) for row in rows[: request.limit]]
