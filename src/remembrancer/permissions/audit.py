@@ -54,18 +54,9 @@ def add_entry(tx: Transaction, caller: Caller, now_ms: int, *, kind: str, **fiel
     Fields that are None are omitted.
     """
     head = tx.one(SQL.head)
-    present = {name: value for name, value in fields.items() if value is not None}
-    actor = {"account": caller.account_name, "key_id": caller.key_id}
-    entry = canonical(
-        {
-            "seq": head.seq + 1,
-            "at": rfc3339(now_ms),
-            "kind": kind,
-            **actor,
-            **present,
-            "prev": head.hash,
-        }
-    )
+    fields = {"account": caller.account_name, "key_id": caller.key_id, **fields, "kind": kind}
+    fields |= {"seq": head.seq + 1, "at": rfc3339(now_ms), "prev": head.hash}
+    entry = canonical({name: value for name, value in fields.items() if value is not None})
     tx.run(SQL.add_entry, seq=head.seq + 1, entry=entry, hash=digest(entry.encode("utf-8")))
     return int(head.seq) + 1
 

@@ -113,7 +113,7 @@ def create_team(
         tx.run(SQL.add_member, account_id=account.id, role="owner", now_ms=now_ms, **member)
         created = Membership(account.id, team_id, name, now_ms, "owner")
         _record(tx, caller, created, now_ms, change="create", user_id=user_id or None)
-        return _team(created, members=1)
+        return read_row(Team, created, members=1)
 
     return write_once(records, None, idempotency, Team, write)
 
@@ -141,7 +141,7 @@ def rename_team(
         tx.run(SQL.rename_team, name=name)
         delete_answers(tx, own.team_id)
         _record(tx, caller, own, records.clock(), change="rename")
-        return _team(own._replace(name=name), members=tx.one(SQL.count_members).n)
+        return read_row(Team, own._replace(name=name), members=tx.one(SQL.count_members).n)
 
     return _changed(records, caller, team, idempotency, write, Team)
 
@@ -221,10 +221,7 @@ def list_invitations(records: Records, caller: Caller, team: str) -> InvitationL
 
 
 def invite_member(
-    records: Records,
-    caller: Caller,
-    team: str,
-    request: InvitationCreate,
+    records: Records, caller: Caller, team: str, request: InvitationCreate
 ) -> InvitationCreated:
     """Create an invitation, which one account accepts with its token. For owners of the team.
 
@@ -321,17 +318,9 @@ def accept_invitation(
         tx.run(SQL.add_member, role=row.role, now_ms=now_ms, **member, **team)
         joined = Membership(row.team_account, row.team_id, row.name, row.created_ms, row.role)
         details = {"invitation_id": row.invitation_id, "role": row.role}
-        _record(
-            tx,
-            caller,
-            joined,
-            now_ms,
-            change="accept",
-            member=caller.account_name,
-            user_id=user_id or None,
-            **details,
-        )
-        return _team(joined, members=len(members) + 1)
+        details |= {"member": caller.account_name, "user_id": user_id or None}
+        _record(tx, caller, joined, now_ms, change="accept", **details)
+        return read_row(Team, joined, members=len(members) + 1)
 
     return write_once(records, None, idempotency, Team, write)
 
@@ -421,10 +410,6 @@ def _described(records: Records, own: Membership) -> Team:
     members = records.store.read(
         lambda tx: tx.one(SQL.count_members).n, account_id=own.team_account
     )
-    return _team(own, members=members)
-
-
-def _team(own: Membership, *, members: int) -> Team:
     return read_row(Team, own, members=members)
 
 
