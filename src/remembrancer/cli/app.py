@@ -185,37 +185,24 @@ app.command("evaluate")(evaluate_command.evaluate)
 @app.command("import")
 def import_file(
     context: typer.Context,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PATH",
-            help="Export, file, .zip archive or folder. The guide on imports lists the shapes.",
-        ),
-    ],
+    file: Annotated[Path, typer.Argument(metavar="PATH")],
     options: ImportOptions = NO_OPTIONS,
-    account: Annotated[
-        str | None, typer.Option(help="Account to import into. Default: the owner's.")
-    ] = None,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of a service to import into, with your key. Default: the data folder."
-        ),
-    ] = None,
-    detect: Annotated[
-        bool | None,
-        typer.Option(
-            "--detect/--dry-run",
-            help="Print the shape and what would be imported; --dry-run adds the first records. "
-            "Both store nothing.",
-        ),
-    ] = None,
+    account: str | None = None,
+    url: str | None = None,
+    detect: Annotated[bool | None, typer.Option("--detect/--dry-run")] = None,
     as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
     """Import conversations and facts from a file or folder.
 
     Works while a server is running. Run the command again to continue an interrupted import.
+
+    Args:
+        file: Export, file, .zip archive or folder. The guide on imports lists the shapes.
+        account: Account to import into. Default: the owner's.
+        url: Address of a service to import into, with your key. Default: the data folder.
+        detect: Print the shape and what would be imported; --dry-run adds the first records. Both
+            store nothing.
     """
     from .memory import import_into, import_through, inspect_import
 

@@ -19,18 +19,10 @@ if TYPE_CHECKING:
     from ..backup.backup import BackupManifest
     from ..settings import Settings
 
-BackupFolder = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FOLDER",
-        help="New folder. It appears when the backup is complete and verified. Or an archive.",
-    ),
-]
-
 
 def backup(
     context: typer.Context,
-    folder: BackupFolder,
+    folder: Path,
     verify: bool = False,
     every: Annotated[str | None, typer.Option(metavar="TIME")] = None,
     once: bool = False,
@@ -46,6 +38,7 @@ def backup(
     restores it to any moment of the period to keep.
 
     Args:
+        folder: New folder. It appears when the backup is complete and verified. Or an archive.
         verify: Verify an existing backup instead of writing one.
         every: Add what changed at this interval (10s, 5m), until stopped. SQLite only.
         once: Add what changed since the last run, then exit.

@@ -42,26 +42,15 @@ FilterOptions = Annotated[
 class ImportOptions:
     """Options of an import that do not depend on the service."""
 
-    user_id: Annotated[
-        str | None,
-        typer.Option(
-            help="User to import for. Default: the users in the file; where it names none, the "
-            "account's own."
-        ),
-    ] = None
-    shape: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Shape to read it as. Default: recognised.")
-    ] = None
-    skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Import the rest and list invalid records.")
-    ] = False
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="New file of JSON lines: each record left out, with its place and the reason.",
-        ),
-    ] = None
+    user_id: str | None = None
+    """User to import for. Default: the users in the file; where it names none, the account's own.
+    """
+    shape: Annotated[str | None, typer.Option(metavar="NAME")] = None
+    """Shape to read it as. Default: recognised."""
+    skip_invalid: bool = False
+    """Import the rest and list invalid records."""
+    report: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    """New file of JSON lines: each record left out, with its place and the reason."""
 
 
 NO_OPTIONS = ImportOptions()

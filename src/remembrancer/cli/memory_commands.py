@@ -17,15 +17,7 @@ import typer
 
 from ..protocol.trust import TextSource
 from .commands import FilterOptions, ServiceUrl, options_of, service_key, service_url
-from .output import (
-    AsJson,
-    Commands,
-    Output,
-    OutputFormat,
-    print_answer,
-    print_list,
-    takes_options,
-)
+from .output import AsJson, Commands, Output, OutputFormat, print_answer, print_list, takes_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,16 +34,6 @@ User = Annotated[
     typer.Option("--user-id", help="User whose memory to use. Default: the user of the key."),
 ]
 Limit = Annotated[int, typer.Option(min=0, help="Most rows. 0 means all.")]
-After = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Only turns from this day or time (RFC 3339) on.")
-]
-Before = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Only turns before this day or time (RFC 3339).")
-]
-OccurredAt = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", help="Day or time (RFC 3339) that it belongs to. Default: now."),
-]
 Team = Annotated[
     str | None, typer.Option("--team", help="Team whose memory to use: its name or id.")
 ]
@@ -61,8 +43,10 @@ Team = Annotated[
 class SearchScope:
     """Options that say where a search looks."""
 
-    after: After = None
-    before: Before = None
+    after: Annotated[str | None, typer.Option(metavar="TIME")] = None
+    """Only turns from this day or time (RFC 3339) on."""
+    before: Annotated[str | None, typer.Option(metavar="TIME")] = None
+    """Only turns before this day or time (RFC 3339)."""
     filters: FilterOptions = None
     min_trust: TextSource | None = None
     """Only what comes from this source or a more trusted one."""
@@ -73,14 +57,13 @@ class SearchScope:
         """Return the arguments of `Client.search`."""
         from ..protocol.filters import filters_of
 
-        teams = "all" if "all" in (self.teams or ()) else self.teams
-        fields = {
+        return {
             "after": self.after,
             "before": self.before,
             "filters": options_of(filters_of, self.filters),
             "min_trust": self.min_trust,
+            "teams": "all" if "all" in (self.teams or ()) else self.teams or None,
         }
-        return {**fields, **({"teams": teams} if teams else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +74,8 @@ class TurnOptions:
     """Session of the turn."""
     topic: str | None = None
     """Topic: a word or a line."""
-    occurred_at: OccurredAt = None
+    occurred_at: Annotated[str | None, typer.Option(metavar="TIME")] = None
+    """Day or time (RFC 3339) that it belongs to. Default: now."""
     metadata: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE")] = None
     """Metadata to find it by. Can be repeated."""
     source: TextSource | None = None
