@@ -8,17 +8,7 @@ from pydantic import Field, model_validator
 
 from . import limits
 from .filters import ItsMetadata, OfTurn, OnlyPassing, ReplacedMetadata
-from .message import (
-    Body,
-    Detail,
-    ExactBody,
-    Id,
-    InTeam,
-    Message,
-    Misfit,
-    OrAbsent,
-    RowNumber,
-)
+from .message import Body, Detail, ExactBody, Id, InTeam, Message, Misfit, OrAbsent, RowNumber
 from .search import Author
 from .sources import ItsSource
 from .text import Moment, Telling

@@ -27,12 +27,7 @@ Operator: TypeAlias = Literal[
 ]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 COMPARISONS = frozenset({"gt", "gte", "lt", "lte"})
-OWN_NAMES = (
-    "session_id",
-    "topic",
-    "source",
-    "occurred_at",
-)  # fields of a turn, not of its metadata
+OWN_NAMES = ("session_id", "topic", "source", "occurred_at")  # of a turn, not of its metadata
 _COMBINATIONS: dict[str, Literal["and", "or", "not"]] = {
     "and": "and", "or": "or", "not": "not",
     "AND": "and", "OR": "or", "NOT": "not",  # as mem0 writes them; NOT takes a list there
@@ -107,8 +102,7 @@ Metadata = Annotated[
 ]
 # Of an answer: it was checked when it was stored.
 StoredMetadata = Annotated[
-    dict[str, Any],
-    WithJsonSchema({"type": "object", "additionalProperties": _SCHEMA_OF_VALUE}),
+    dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": _SCHEMA_OF_VALUE})
 ]
 
 
@@ -180,19 +174,15 @@ def _member(name: str, value: Any, depth: int) -> Filter:
     if word == "not" and not isinstance(value, list):
         return Combination("not", (_object(value, depth + 1),))
     if word is not None:
-        return Combination(word, _parts(value, word, depth))
+        if not isinstance(value, list) or not value:
+            raise ValueError(f"{word} needs a list of filters that is not empty")
+        return Combination(word, tuple(_object(one, depth + 1) for one in value))
     if not isinstance(value, Mapping):
         return _condition(name, "eq", value)
     if not value:
         raise ValueError(f"a condition needs one of {', '.join(OPERATORS)}")
     parts = tuple(_condition(name, operator, one) for operator, one in value.items())
     return parts[0] if len(parts) == 1 else Combination("and", parts)
-
-
-def _parts(filters: Any, word: str, depth: int) -> tuple[Filter, ...]:
-    if not isinstance(filters, list) or not filters:
-        raise ValueError(f"{word} needs a list of filters that is not empty")
-    return tuple(_object(one, depth + 1) for one in filters)
 
 
 def _condition(name: str, operator: str, value: Any) -> Condition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -109,14 +110,12 @@ class ReceiptKeys(Message):
 
 Count = Annotated[int, Field(ge=0)]
 Receipt = Annotated[
-    SignedReceipt | None,
-    ABSENT_IF_NONE,
-    Field(description="Signed receipt; absent for a dry run."),
+    SignedReceipt | None, ABSENT_IF_NONE, Field(description="Signed receipt; absent for a dry run.")
 ]
 
 
 _TURNS = ("session_id", "after", "before", "filters")
-_NARROWING = ("user_id", *_TURNS, "path")
+_NARROWING = (*_TURNS, "path")
 
 
 class Forget(ExactBody):
@@ -149,26 +148,20 @@ class Forget(ExactBody):
     @property
     def is_narrowed(self) -> bool:
         """Return True if the request covers less than a user's whole memory."""
-        return (
-            self.session_id is not None
-            or self.after is not None
-            or self.before is not None
-            or self.filters is not None
-            or self.path is not None
-        )
+        return self._has(_NARROWING)
+
+    def _has(self, names: Sequence[str]) -> bool:
+        return any(getattr(self, name) is not None for name in names)
 
     @model_validator(mode="after")
     def _fits(self) -> Forget:
-        if self.account and any(getattr(self, name) is not None for name in _NARROWING):
+        if self.account and self._has(("user_id", *_NARROWING)):
             raise Misfit(
                 "account",
                 "with account, leave user_id, session_id, after, before, filters and path out",
             )
-        if self.path is not None and any(getattr(self, name) is not None for name in _TURNS):
-            raise Misfit(
-                "path",
-                "with path, leave session_id, after, before and filters out",
-            )
+        if self.path is not None and self._has(_TURNS):
+            raise Misfit("path", "with path, leave session_id, after, before and filters out")
         return self
 
 

@@ -9,18 +9,7 @@ from pydantic import Field, model_validator
 from . import limits
 from .cubes import AnyKind, CubeMade, Unpublished, same_kind
 from .filters import ItsMetadata, OfTurn, OnlyPassing, ReplacedMetadata
-from .message import (
-    Body,
-    Created,
-    ExactBody,
-    Id,
-    InTeam,
-    Message,
-    Misfit,
-    OrAbsent,
-    Saved,
-    Topic,
-)
+from .message import Body, Created, ExactBody, Id, InTeam, Message, Misfit, OrAbsent, Saved, Topic
 from .search import Author, EventId, Occurred
 from .sources import OfSides, TurnSource
 from .text import UNLABELLED, Moment, Text, is_placeholder, says_nothing
@@ -166,11 +155,9 @@ class Turn(Body):
 
     @model_validator(mode="after")
     def _is_complete(self) -> Turn:
-        for name, other in (("query", "response"), ("response", "query")):
-            if getattr(self, name) is None and getattr(self, other) is not None:
-                raise Misfit(
-                    name, "Field required: a turn needs both sides; one of them may be empty"
-                )
+        if (self.query is None) != (self.response is None):
+            name = "query" if self.query is None else "response"
+            raise Misfit(name, "Field required: a turn needs both sides; one of them may be empty")
         if self.query is not None and not self.has_turn:
             raise ValueError("query and response are both empty")
         if self.has_cube and (

@@ -127,7 +127,7 @@ class MemoryClaims:
     """
 
     def __init__(self, draft: str, texts: TurnTexts) -> None:
-        self._text = _without_code(draft)
+        self._text = _blank(_LIST_MARKER, _blank(_CODE_BLOCK, draft))
         self.cites = bool(_REF.search(self._text))
         self._own = _OwnValues(texts)
         self._refs = [match.start() for match in _REF.finditer(self._text)]
@@ -245,10 +245,7 @@ class MemoryClaims:
         return all(one.is_own for one in self._values if start < one.end and one.start < end)
 
     def _precedes_a_value(self, end: int) -> bool:
-        return self._has_ref(end) and not self._is_cited(end)
-
-    def _has_ref(self, end: int) -> bool:
-        return any(place >= end for place in self._refs)
+        return any(place >= end for place in self._refs) and not self._is_cited(end)
 
     def _is_cited(self, end: int, kinds: frozenset[str] = frozenset()) -> bool:
         """Return True if no value of these kinds, or of any, is between `end` and the next ref."""
@@ -363,10 +360,6 @@ def _sentences(text: str) -> Iterator[tuple[int, str]]:
     for match in _SENTENCE.finditer(text):
         if match[0].strip():
             yield match.start(), match[0]
-
-
-def _without_code(draft: str) -> str:
-    return _blank(_LIST_MARKER, _blank(_CODE_BLOCK, draft))
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:

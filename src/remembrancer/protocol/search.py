@@ -83,9 +83,6 @@ ProjectName = Annotated[
         "it or to no project is preferred."
     ),
 ]
-OtherProject = Annotated[
-    str | None, ABSENT_IF_NONE, Field(description="Its project, if the search named another one.")
-]
 
 
 class WorkContext(Body):
@@ -233,7 +230,8 @@ class Hit(Message):
     occurred_at: Occurred
     created_at: Created
     metadata: ItsMetadata = None
-    project: OtherProject = None
+    project: OrAbsent[str] = None
+    """Its project, if the search named another one."""
     score: Annotated[float, Field(ge=0, le=1)]
     """0..1, higher is better."""
     superseded_by: OrAbsent[str] = None

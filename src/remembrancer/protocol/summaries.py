@@ -10,26 +10,8 @@ from . import limits
 from .agent import ModelUsage
 from .constitution import ClientKind
 from .cubes import SharedCube
-from .message import (
-    Body,
-    Created,
-    Id,
-    InTeam,
-    Message,
-    OrAbsent,
-    Saved,
-    Topic,
-)
-from .search import (
-    AsOf,
-    FactHit,
-    Help,
-    Hit,
-    InstructionHit,
-    OpenTask,
-    ProjectName,
-    SummaryHit,
-)
+from .message import Body, Created, Id, InTeam, Message, OrAbsent, Saved, Topic
+from .search import AsOf, FactHit, Help, Hit, InstructionHit, OpenTask, ProjectName, SummaryHit
 from .sources import ItsSource
 from .text import Telling, Text
 
