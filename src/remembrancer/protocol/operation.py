@@ -155,7 +155,6 @@ class PlainCall(Protocol[AnswerT_co]):
 
     def __call__(self) -> AnswerT_co:
         """Call the operation."""
-        ...
 
 
 class QueryCall(Protocol[InputT_contra, AnswerT_co]):
@@ -163,7 +162,6 @@ class QueryCall(Protocol[InputT_contra, AnswerT_co]):
 
     def __call__(self, query: InputT_contra | None = None) -> AnswerT_co:
         """Call the operation."""
-        ...
 
 
 class BodyCall(Protocol[InputT_contra, AnswerT_co]):
@@ -171,7 +169,6 @@ class BodyCall(Protocol[InputT_contra, AnswerT_co]):
 
     def __call__(self, body: InputT_contra, *, idempotency_key: str | None = None) -> AnswerT_co:
         """Call the operation. Without a key, a write gets a random one."""
-        ...
 
 
 class ItemCall(Protocol[InputT_contra, AnswerT_co]):
@@ -185,7 +182,6 @@ class ItemCall(Protocol[InputT_contra, AnswerT_co]):
         idempotency_key: str | None = None,
     ) -> AnswerT_co:
         """Call the operation. Without a key, a write gets a random one."""
-        ...
 
 
 class ItemBodyCall(Protocol[InputT_contra, AnswerT_co]):
@@ -195,7 +191,6 @@ class ItemBodyCall(Protocol[InputT_contra, AnswerT_co]):
         self, item_id: str, body: InputT_contra, *, idempotency_key: str | None = None
     ) -> AnswerT_co:
         """Call the operation. Without a key, a write gets a random one."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,17 +28,14 @@ if TYPE_CHECKING:
         @property
         def event_id(self) -> str:
             """The event's id."""
-            ...
 
         @property
         def day(self) -> date:
             """The day of the event."""
-            ...
 
         @property
         def text(self) -> str:
             """The text of the event."""
-            ...
 
 
 RECALLED = (
