@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..accounts import caller_for
+from ..client.turns import batches
 from ..context import Context
 from ..memory.exchange.archive import is_export
 from ..memory.exchange.importer import ImportRefused, ImportResult, read, store
@@ -29,7 +30,6 @@ from .progress import activity, interruptible, progress
 if TYPE_CHECKING:
     from ..client import Client
 
-REQUEST_BYTES_MAX = limits.BODY_BYTES_MAX // 2  # of a request with several records
 USERS_NAMED_MAX = 10  # users that a report names
 SHOWN_MAX = 20  # records left out, and invalid ones, that a report for people lists
 RECORD_CHARACTERS = 90  # of each side of a record that `--dry-run` prints
@@ -98,36 +98,17 @@ def import_through(
             checked = check(path, **chosen)
         result = ImportResult(stored=0, duplicates=0)
         with progress("importing", len(checked)) as advance:
-            for request in _requests(checked):
-                answer = client.import_records(request)
+            for batch in batches(checked):
+                turns = [one for one in batch if isinstance(one, ImportTurn)]
+                facts = [one for one in batch if isinstance(one, ImportFact)]
+                answer = client.import_records(RecordImport(turns=turns, facts=facts))
                 result = ImportResult(
                     stored=result.stored + answer.stored,
                     duplicates=result.duplicates + answer.present,
                     facts=result.facts + answer.facts,
                 )
-                advance(request.size)
+                advance(len(batch))
     return _report(result, checked.survey, {"service": address})
-
-
-def _requests(records: Iterable[ImportTurn | ImportFact]) -> Iterator[RecordImport]:
-    """Yield turns and facts in requests of a bounded size."""
-    turns: list[ImportTurn] = []
-    facts: list[ImportFact] = []
-    size = 0
-    for record in records:
-        own = len(record.model_dump_json(exclude_none=True).encode())
-        if size and (
-            size + own > REQUEST_BYTES_MAX or len(turns) + len(facts) == limits.BATCH_TURNS_MAX
-        ):
-            yield RecordImport(turns=turns, facts=facts)
-            turns, facts, size = [], [], 0
-        if isinstance(record, ImportTurn):
-            turns.append(record)
-        else:
-            facts.append(record)
-        size += own
-    if size:
-        yield RecordImport(turns=turns, facts=facts)
 
 
 def _report(result: ImportResult, summary: Survey, where: dict[str, str]) -> ExchangeReport:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+
+from pydantic import BaseModel
 
 from ..protocol import limits
 from ..protocol.memory import BatchTurn
@@ -66,6 +68,7 @@ def _block_text(block: Any) -> str:
 
 # --- Turns of a text, a pair, or the messages of a chat --------------------------------------
 
+M = TypeVar("M", bound=BaseModel)
 Content: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 USER_ROLES = frozenset({"user", "human"})
 ASSISTANT_ROLES = frozenset({"assistant", "ai", "model"})
@@ -185,15 +188,16 @@ def _expected(content: Any) -> str:
     )
 
 
-def batches(turns: Sequence[BatchTurn]) -> Iterator[list[BatchTurn]]:
-    """Yield the turns in batches that a request can carry."""
-    batch: list[BatchTurn] = []
+def batches(records: Iterable[M]) -> Iterator[list[M]]:
+    """Yield turns or other records in batches that a request can carry."""
+    batch: list[M] = []
     size = 0
-    for turn in turns:
-        turn_bytes = len(turn.model_dump_json(exclude_none=True).encode("utf-8"))
-        if batch and (len(batch) == limits.BATCH_TURNS_MAX or size + turn_bytes > BATCH_BYTES_MAX):
+    for record in records:
+        own = len(record.model_dump_json(exclude_none=True).encode("utf-8"))
+        if batch and (len(batch) == limits.BATCH_TURNS_MAX or size + own > BATCH_BYTES_MAX):
             yield batch
             batch, size = [], 0
-        batch.append(turn)
-        size += turn_bytes
-    yield batch
+        batch.append(record)
+        size += own
+    if batch:
+        yield batch
