@@ -16,9 +16,11 @@ from ..client import Client
 from ..protocol.limits import TOP_K_MAX
 from ..protocol.message import first_fault
 from ..protocol.search import ExplainedHit, MemoryAnswer, MemoryQuery
+from ..protocol.text import beginning
 from ..settings import SettingInvalid
 
 QUESTIONS_MAX = 10_000
+TEXT_CHARACTERS = 160  # of a hit: two lines of a terminal
 ANSWERABLE_MIN = 0.5  # what chat requires, see `min_answerable`
 _EVENT_ID = re.compile(r"e_[0-9a-z]+")
 _WORD = re.compile(r"[^\W_]{3,}")
@@ -214,7 +216,8 @@ def _mean(values: Iterable[float]) -> float | None:
 
 def _misses(client: Client, answered: _Answered, top_k: int) -> Iterator[Miss]:
     hits = answered.answer.hits
-    first = _shortened(f"{hits[0].query} {hits[0].response}") if hits else None
+    text = " ".join(f"{hits[0].query} {hits[0].response}".split()) if hits else ""
+    first = beginning(text, TEXT_CHARACTERS) if hits else None
     expectations = zip(answered.question.expected, answered.means, answered.ranks, strict=True)
     for expected, means, rank in expectations:
         if rank is None or rank > top_k:
@@ -245,8 +248,3 @@ def _plain(text: str) -> str:
 
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 160 else f"{line[:159]}…"  # two lines of a terminal

@@ -10,6 +10,7 @@ from ..protocol.cubes import SharedCube
 from ..protocol.memory import BatchReceipt
 from ..protocol.recalled import answer_items, fenced_items
 from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, MemoryName, SummaryHit
+from ..protocol.text import beginning
 from ..protocol.trust import TextSource
 
 LINE_CHARACTERS_MAX = 100  # of a hit, when a result is printed
@@ -173,8 +174,5 @@ def _both(hit: Hit) -> str:
     return f"{hit.query} / {hit.response}".strip().removeprefix("/ ").removesuffix(" /")
 
 
-def _line(beginning: str, text: str) -> str:
-    text = " ".join(text.split())
-    if len(text) > LINE_CHARACTERS_MAX:
-        text = f"{text[: LINE_CHARACTERS_MAX - 1]}\u2026"
-    return f"{beginning}  {text}"
+def _line(label: str, text: str) -> str:
+    return f"{label}  {beginning(' '.join(text.split()), LINE_CHARACTERS_MAX)}"
