@@ -40,7 +40,17 @@ def find_key(environment: Mapping[str, str] = os.environ, *, agent: str | None =
 
     Raises KeyMissingError if there is none, or if other users can read the file.
     """
-    return environment.get(KEY_NAME) or _read(key_file(environment, agent=agent))
+    if key := environment.get(KEY_NAME):
+        return key
+    path = key_file(environment, agent=agent)
+    try:
+        return _own_text(path)
+    except OSError as error:
+        raise KeyMissingError(
+            f"Set {KEY_NAME} to the service's key, or write it to {path} (mode 0600): "
+            "`remembrancer login` does. `remembrancer serve` prints a key when its data folder is "
+            "new, and `remembrancer keys create` makes another."
+        ) from error
 
 
 def key_file(environment: Mapping[str, str] = os.environ, *, agent: str | None = None) -> Path:
@@ -89,17 +99,6 @@ def write_key(path: Path, key: str) -> None:
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)
-
-
-def _read(path: Path) -> str:
-    try:
-        return _own_text(path)
-    except OSError as error:
-        raise KeyMissingError(
-            f"Set {KEY_NAME} to the service's key, or write it to {path} (mode 0600): "
-            "`remembrancer login` does. `remembrancer serve` prints a key when its data folder is "
-            "new, and `remembrancer keys create` makes another."
-        ) from error
 
 
 def _own_text(path: Path) -> str:
