@@ -22,9 +22,6 @@ class IdempotencyKeyReused(Conflict):
     """This Idempotency-Key was already used with another body. Use a new key for a new write."""
 
 
-def _nothing() -> None: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotentRequest:
     """The Idempotency-Key of a write, unique per API key and path.
@@ -38,7 +35,7 @@ class IdempotentRequest:
     idempotency_key: str
     body_digest: bytes
     # Called when the first answer is returned again.
-    on_replay: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
+    on_replay: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
 
 
 def idempotent(

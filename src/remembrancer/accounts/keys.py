@@ -193,11 +193,8 @@ def rename_own(records: Records, caller: Caller, key_id: int, label: str) -> boo
 
     Raises InvalidRequest for an invalid label.
     """
-    values = {
-        "account_id": caller.account_id,
-        "key_id": key_id,
-        "label": single_line(label, "The label"),
-    }
+    label = single_line(label, "The label")
+    values = {"account_id": caller.account_id, "key_id": key_id, "label": label}
     return records.store.write(lambda tx: tx.run(SQL.relabel_own_key, **values)) == 1
 
 

@@ -186,7 +186,7 @@ class BrowserSession:
     is_confirmed: bool = False  # the password was entered recently
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Browser:
     """One signed-in browser; times in ms since 1970."""
 
@@ -274,12 +274,7 @@ def list_browsers(records: Records, session: BrowserSession, token: str) -> list
         lambda tx: tx.all(SQL.sessions_of, account_id=session.account_id, **_limits(now_ms))
     )
     return [
-        Browser(
-            name=row.browser,
-            since_ms=row.created_ms,
-            used_ms=row.used_ms,
-            is_this=row.digest == own_digest,
-        )
+        Browser(row.browser, row.created_ms, row.used_ms, is_this=row.digest == own_digest)
         for row in rows
     ]
 
