@@ -52,12 +52,7 @@ class TurnFields(TypedDict, total=False):
 
 
 def turn_batches(
-    content: Content,
-    *,
-    user_id: str | None,
-    session_id: str,
-    team: str | None,
-    fields: TurnFields,
+    content: Content, *, user_id: str | None, session_id: str, team: str | None, fields: TurnFields
 ) -> tuple[list[TurnBatch], tuple[str, ...]]:
     """Return the requests that store a content, for a user who is named later, and what a program
     should know of how its content and its times were read.

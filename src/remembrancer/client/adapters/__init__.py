@@ -9,12 +9,7 @@ also uses `endpoint` and `extractive`, which need no SDK.
 from .anthropic import anthropic_messages, async_anthropic_messages
 from .endpoint import ModelEndpoint, ModelEndpointError
 from .extractive import extractive_answer
-from .langgraph import (
-    async_langgraph_graph,
-    async_langgraph_node,
-    langgraph_graph,
-    langgraph_node,
-)
+from .langgraph import async_langgraph_graph, async_langgraph_node, langgraph_graph, langgraph_node
 from .openai import async_openai_chat, async_openai_responses, openai_chat, openai_responses
 from .pydantic_ai import async_pydantic_ai_agent, pydantic_ai_agent
 from .text import AsyncDraftFunction, DraftFunction, NoDraftError

@@ -142,10 +142,8 @@ def _is_cube_too_soon(turn: TurnState) -> bool:
 
 
 def _proposed_cube(turn: TurnState, cube: CubeText, *, publish: bool) -> dict[str, Any]:
-    topic_max, essence_max = (
-        limits.PUBLISHED_TOPIC_CHARACTERS_MAX,
-        limits.PUBLISHED_ESSENCE_CHARACTERS_MAX,
-    )
+    topic_max = limits.PUBLISHED_TOPIC_CHARACTERS_MAX
+    essence_max = limits.PUBLISHED_ESSENCE_CHARACTERS_MAX
     rules_max = limits.PUBLISHED_RULES_CHARACTERS_MAX
     return {
         "cube_type": cube.kind,
@@ -649,13 +647,11 @@ def _vote(turn: TurnState) -> Steps[None]:
 
 def _close_ratings(turn: TurnState) -> Steps[None]:
     """Close the duty of all new cubes that were rated 0 or not at all."""
-    reasons = {
-        cube_id: (turn.rates[cube_id].reason or "not relevant")
-        if cube_id in turn.rates
-        else NO_REASON
-        for cube_id in turn.new_cube_ids
-        if cube_id not in turn.rates or not turn.rates[cube_id].vote
-    }
+    reasons = {}
+    for cube_id in turn.new_cube_ids:
+        rate = turn.rates.get(cube_id)
+        if rate is None or not rate.vote:
+            reasons[cube_id] = NO_REASON if rate is None else rate.reason or "not relevant"
     if not reasons:
         return
     text = "; ".join(f"{cube_id}: {reason}" for cube_id, reason in reasons.items())
