@@ -91,6 +91,25 @@ class _Connected:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_url!r})"
 
+    def call(
+        self,
+        operation: AnyOperation,
+        *,
+        item_id: str | None = None,
+        message: BaseModel | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """Send the request of an operation; return its answer, or a coroutine of it.
+
+        Raises ClientError.
+        """
+        request = request_of(operation, message, item_id=item_id, idempotency_key=idempotency_key)
+        return self.send(request)
+
+    def send(self, request: ApiRequest[Any]) -> Any:
+        """Send a request; return its answer, or a coroutine of it."""
+        raise NotImplementedError
+
     def _request_arguments(self, request: ApiRequest[Any]) -> dict[str, Any]:
         """Return the arguments of `httpx2.Client.request`."""
         headers = {"User-Agent": f"remembrancer-client/{__version__}", **request.headers}
@@ -389,18 +408,6 @@ class Client(_Connected, Operations, SynchronousCaller):
         if self.user_id is None:
             self.user_id = self.own_key().user_id
         return self.user_id
-
-    def call(
-        self,
-        operation: AnyOperation,
-        *,
-        item_id: str | None = None,
-        message: BaseModel | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
-        """Send the request of an operation and return its answer. Raises ClientError."""
-        request = request_of(operation, message, item_id=item_id, idempotency_key=idempotency_key)
-        return self.send(request)
 
     def other(
         self,
@@ -706,18 +713,6 @@ class AsyncClient(_Connected, Operations, AsynchronousCaller):
         if self.user_id is None:
             self.user_id = (await self.own_key()).user_id
         return self.user_id
-
-    async def call(
-        self,
-        operation: AnyOperation,
-        *,
-        item_id: str | None = None,
-        message: BaseModel | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
-        """Send the request of an operation and return its answer. Raises ClientError."""
-        request = request_of(operation, message, item_id=item_id, idempotency_key=idempotency_key)
-        return await self.send(request)
 
     async def other(
         self,
