@@ -276,24 +276,20 @@ def schemas(schema_format: SchemaFormat) -> list[dict[str, Any]]:
     return [described(tool, schema_format) for tool in TOOLS]
 
 
-def tools_beside_hooks() -> list[Tool]:
-    """Return the tools for an agent whose hooks search, store and check: their descriptions ask
-    for none of these.
-    """
-    return [
-        replace(tool, description=tool.beside_hooks or tool.description)
-        for tool in TOOLS
-        if tool.beside_hooks is not None
-    ]
-
-
 @lru_cache(maxsize=8)
 def chosen_tools(choice: str, *, beside_hooks: bool) -> tuple[Tool, ...]:
     """Return the tools of a choice: `all`, `memory` (few, described briefly), or their names.
 
-    Raises ToolArgumentsError for an unknown name.
+    `beside_hooks`: hooks search, store and check for the agent, so that no description asks for
+    these. Raises ToolArgumentsError for an unknown name.
     """
-    tools = tuple(tools_beside_hooks()) if beside_hooks else TOOLS
+    tools = TOOLS
+    if beside_hooks:
+        tools = tuple(
+            replace(tool, description=tool.beside_hooks or tool.description)
+            for tool in TOOLS
+            if tool.beside_hooks is not None
+        )
     if choice == "all":
         return tools
     if choice == "memory":
