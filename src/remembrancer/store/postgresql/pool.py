@@ -151,17 +151,23 @@ class Connections:
         """Return the statements that begin a transaction, with `setup`. They take no snapshot."""
         return [BoundStatement(f"begin {mode}".encode()), *self._settings, *setup]
 
-    def begin(self, setup: Sequence[BoundStatement] = (), *, is_bounded: bool = True) -> Connection:
-        """Return a connection in a new transaction, after the statements of `setup`.
+    @contextmanager
+    def transaction(
+        self, setup: Sequence[BoundStatement] = (), *, is_bounded: bool = True
+    ) -> Iterator[Connection]:
+        """Lend a connection for the block, in a new transaction, after the statements of `setup`.
 
-        Give the connection back. Without `is_bounded`, its statements may take any time. Raises
-        StoreUnavailable.
+        What the block does not commit is rolled back. Without `is_bounded`, its statements may take
+        any time. Raises StoreUnavailable, also for failures in the block.
         """
         try:
             connection, _ = self.send_first(self.beginning(setup=setup), is_bounded=is_bounded)
+            try:
+                yield connection
+            finally:
+                self.give_back(connection)
         except FAILURES as error:
             raise self.unavailable(error) from error
-        return connection
 
     def execute(self, statement: BoundStatement) -> Row | None:
         """Run one statement as its own transaction; return its first row, or None. Raises
@@ -183,16 +189,15 @@ class Connections:
         memory = (
             f"; set maintenance_work_mem = '{memory_bytes >> 10}kB'" if memory_bytes >> 20 else ""
         )
-        connection = self.begin(is_bounded=False)
-        try:
-            connection.rollback()
-            connection.execute(f"set statement_timeout = 0{memory}".encode(), prepare=False)
-            connection.execute(statement, prepare=False)
-        except psycopg.Error as error:
-            raise self.unavailable(error) from error
-        finally:
-            connection.close()  # its settings end with it
-            self.give_back(connection)
+        with self.transaction(is_bounded=False) as connection:
+            try:
+                connection.rollback()
+                connection.execute(f"set statement_timeout = 0{memory}".encode(), prepare=False)
+                connection.execute(statement, prepare=False)
+            except psycopg.Error as error:
+                raise self.unavailable(error) from error
+            finally:
+                connection.close()  # its settings end with it
 
     @contextmanager
     def lock(self, names: Sequence[str], *, wait: bool) -> Iterator[bool]:
@@ -204,17 +209,11 @@ class Connections:
                 return
             raise StoreUnavailable(f"postgresql {self.address}: too many threads wait for locks")
         try:
-            connection = self.begin(_KEEP_ALIVE)
-            try:
-                rows = connection.execute(
-                    _LOCK_NAMES.format(lock=lock).encode(), [list(names)]
-                ).fetchall()
+            with self.transaction(_KEEP_ALIVE) as connection:
+                query = _LOCK_NAMES.format(lock=lock).encode()
+                rows = connection.execute(query, [list(names)]).fetchall()
                 connection.execute(_STAY_IDLE)
                 yield all(row[0] != 0 for row in rows)  # void when waiting, else 1 or 0
-            except FAILURES as error:
-                raise self.unavailable(error) from error
-            finally:
-                self.give_back(connection)
         finally:
             self._lock_slots.release()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import psycopg
 
 from ..engine import StoreTooNew, StoreTooOld, StoreUnavailable
@@ -59,8 +61,8 @@ def migrate(connections: Connections) -> None:
     newest, is_complete = steps[-1].number, False
     while not is_complete:
         unlimited = BoundStatement(b"set local statement_timeout = 0")
-        connection = connections.begin((of_account(None), unlimited, _LOCKED), is_bounded=False)
-        try:
+        setup = of_account(None), unlimited, _LOCKED
+        with connections.transaction(setup, is_bounded=False) as connection:
             version = version_of(connection, connections.address)
             if version > newest:
                 remedy = "start the newer version, or restore a backup"
@@ -76,20 +78,13 @@ def migrate(connections: Connections) -> None:
                 connection.execute("update store_schema set number = %s", [pending[0].number])
             connection.execute("commit")
             is_complete = len(pending) < 2
-        finally:
-            connections.give_back(connection)
 
 
 def is_spread(connections: Connections) -> bool:
     """Return True if Citus distributes the store's database (docs/guides/several-servers.md)."""
-    connection = connections.begin()
-    try:
-        return (
-            connection.execute("select 1 from pg_extension where extname = 'citus'").fetchone()
-            is not None
-        )
-    finally:
-        connections.give_back(connection)
+    with connections.transaction() as connection:
+        query = "select 1 from pg_extension where extname = 'citus'"
+        return connection.execute(query).fetchone() is not None
 
 
 def schema_at(url: str) -> int:
@@ -97,15 +92,11 @@ def schema_at(url: str) -> int:
 
     Raises StoreTooOld and StoreUnavailable.
     """
-    connections = Connections(url, durability="normal")
-    try:
-        connection = connections.begin()
-        try:
-            return version_of(connection, connections.address)
-        finally:
-            connections.give_back(connection)
-    finally:
-        connections.close()
+    with (
+        closing(Connections(url, durability="normal")) as connections,
+        connections.transaction() as connection,
+    ):
+        return version_of(connection, connections.address)
 
 
 def create_vector_table(connections: Connections) -> bool:
@@ -114,24 +105,19 @@ def create_vector_table(connections: Connections) -> bool:
 
     The extension may be installed after the store was created.
     """
-    connection = connections.begin((of_account(None), _LOCKED))
     try:
-        [(has_vector, has_table, is_available)] = connection.execute(
-            _VECTOR_SUPPORT.encode()
-        ).fetchall()
-        if has_table:
+        with connections.transaction((of_account(None), _LOCKED)) as connection:
+            support = connection.execute(_VECTOR_SUPPORT.encode()).fetchall()
+            [(has_vector, has_table, is_available)] = support
+            if not has_vector and not has_table and is_available:
+                connection.execute("create extension if not exists vector")
+                [(has_vector, _, _)] = connection.execute(_VECTOR_SUPPORT.encode()).fetchall()
+            if has_vector and not has_table:
+                connection.execute(_VECTORS.encode())
+                connection.execute("commit")
             return bool(has_vector)
-        if not has_vector and is_available:
-            connection.execute("create extension if not exists vector")
-            [(has_vector, _, _)] = connection.execute(_VECTOR_SUPPORT.encode()).fetchall()
-        if has_vector:
-            connection.execute(_VECTORS.encode())
-            connection.execute("commit")
     except psycopg.errors.InsufficientPrivilege:
         return False  # the database's operator can create it; until then, search runs in memory
-    finally:
-        connections.give_back(connection)
-    return bool(has_vector)
 
 
 def version_of(connection: Connection, address: str) -> int:

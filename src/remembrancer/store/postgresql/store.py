@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.pq.abc import PGresult
 
-from ..engine import Pool, Row, StoreUnavailable, Transaction
+from ..engine import InAction, Pool, Row, StoreUnavailable, Transaction
 from .connection import Connection
 from .dialect import BoundStatement, changed_rows, prepare
 from .pool import FAILURES, UNFLUSHED, Connections, of_account
@@ -56,7 +55,7 @@ class PostgresqlStore:
     def __init__(self, url: str, *, durability: str = "full", pool: Pool | None = None) -> None:
         if durability not in ("full", "normal"):
             raise ValueError(f"durability must be full or normal, not {durability!r}")
-        self._inside = threading.local()
+        self._inside = InAction()
         self._is_failing = False  # the last write failed
         self._connections = Connections(url, durability=durability, pool=pool)
         try:
@@ -64,10 +63,8 @@ class PostgresqlStore:
             self._supports_vector_search = not is_spread(self._connections) and create_vector_table(
                 self._connections
             )
-        except BaseException as error:
+        except BaseException:
             self._connections.close()
-            if isinstance(error, FAILURES):
-                raise self._connections.unavailable(error) from error
             raise
 
     def write(
@@ -82,7 +79,7 @@ class PostgresqlStore:
         Raises RuntimeError within another action, and OutcomeUnknown if the connection broke during
         the commit: the write may have happened.
         """
-        self._refuse_nesting()
+        self._inside.refuse()
         setup = (of_account(account_id),) if flush else (of_account(account_id), UNFLUSHED)
         for attempt, mode in enumerate(_ATTEMPTS):
             if attempt:
@@ -105,12 +102,12 @@ class PostgresqlStore:
         """Run `action` on one snapshot; see Store.read. Raises RuntimeError within another
         action.
         """
-        self._refuse_nesting()
+        self._inside.refuse()
         return self._run(action, account_id, _READ, (of_account(account_id),))
 
     def count(self, sql: str, **values: Any) -> Row | None:
         """Run one statement in one round trip; see Store.count."""
-        self._refuse_nesting()
+        self._inside.refuse()
         return self._connections.execute(prepare(sql).bind(values))
 
     def look_up(self, sql: str, **values: Any) -> Row | None:
@@ -120,7 +117,7 @@ class PostgresqlStore:
     @contextmanager
     def lock(self, *names: str, wait: bool = True) -> Iterator[bool]:
         """Hold advisory locks; see Store.lock."""
-        self._refuse_nesting()
+        self._inside.refuse()
         with self._connections.lock(names, wait=wait) as is_locked:
             yield is_locked
 
@@ -139,18 +136,13 @@ class PostgresqlStore:
 
         Raises RuntimeError within an action.
         """
-        self._refuse_nesting()
+        self._inside.refuse()
         self._connections.run_outside_transaction(statement.encode(), memory_bytes=memory_bytes)
 
     def schema_version(self) -> int:
         """Return the number of the last migration applied."""
-        connection = self._connections.begin()
-        try:
+        with self._connections.transaction() as connection:
             return version_of(connection, self._connections.address)
-        except FAILURES as error:
-            raise self._connections.unavailable(error) from error
-        finally:
-            self._connections.give_back(connection)
 
     def check_writes(self) -> None:
         """See Store.check_writes."""
@@ -159,7 +151,7 @@ class PostgresqlStore:
 
     def close(self) -> None:
         """Finish pending work and release all connections. Idempotent."""
-        self._refuse_nesting()
+        self._inside.refuse()
         self._connections.close()
 
     def _run(
@@ -173,7 +165,7 @@ class PostgresqlStore:
         transaction = PostgresqlTransaction(
             self._connections, beginning, account_id, is_read=mode is _READ
         )
-        self._inside.transaction = True
+        self._inside.is_true = True
         try:
             result = action(transaction)
             transaction.commit()
@@ -181,15 +173,9 @@ class PostgresqlStore:
             transaction.raise_conflict()
             raise
         finally:
-            self._inside.transaction = False
+            self._inside.is_true = False
             transaction.end()
         return result
-
-    def _refuse_nesting(self) -> None:
-        if getattr(self._inside, "transaction", False):
-            raise RuntimeError(
-                "the store was called within an action; use the transaction passed to the action"
-            )
 
 
 class _Conflict(Exception):
