@@ -55,7 +55,8 @@ def source(used: bytes, folder: Path) -> str:
 def table_hashes(url: str) -> dict[str, str]:
     """Return the hash of each table of a store, without the table that only PostgreSQL has."""
     with closing(open_store(url)) as store:
-        return {row.table: row.hash for row in store_digest(store) if row.table != "cubes_made"}
+        tables = store_digest(store).items()
+    return {name: digest.hash for name, digest in tables if name != "cubes_made"}
 
 
 def test_store_is_copied_to_another_engine_and_back(

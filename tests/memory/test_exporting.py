@@ -110,9 +110,9 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Context]:
         yield context
 
 
-def contents(context: Context) -> list[object]:
+def contents(context: Context) -> dict[str, object]:
     """Return the digests of all tables."""
-    return list(store_digest(context.store))
+    return dict(store_digest(context.store))
 
 
 def test_import_into_an_empty_store_gives_the_same_export_and_a_second_one_changes_nothing(

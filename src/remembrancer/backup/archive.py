@@ -23,7 +23,6 @@ from ..store.sqlite.store import ChangeWatch, copy_file, reading
 from ..store.transfer.copy import CopyRefused, Progress
 from .backup import (
     BLOBS,
-    CHUNK_BYTES,
     LOCK,
     SETTINGS,
     STORE,
@@ -32,6 +31,7 @@ from .backup import (
     BackupManifest,
     blob_path,
     blobs_of,
+    chunks_of,
     copy_content,
     file_digest,
     files_in,
@@ -106,13 +106,6 @@ def page_digest(page: bytes) -> bytes:
 def state_of(digests: bytearray) -> str:
     """Return the digest of all pages."""
     return hashlib.sha256(digests).hexdigest()
-
-
-def file_pages(path: Path, page_bytes: int) -> Iterator[bytes]:
-    """Yield the pages of a database file."""
-    with path.open("rb", buffering=CHUNK_BYTES) as file:
-        while page := file.read(page_bytes):
-            yield page
 
 
 class PagesWriter:
@@ -219,7 +212,7 @@ def extract(archive: Path, target: Path, *, at: datetime | None) -> BackupManife
     store = target / STORE
     _write_pages(archive, chain, target)
     digests = bytearray()
-    for page in file_pages(store, last.page_bytes):
+    for page in chunks_of(store, last.page_bytes):
         digests += page_digest(page)
     if len(digests) != last.page_count * DIGEST_BYTES or state_of(digests) != last.state:
         raise BackupDamaged(f"{archive}: the pages of segment {last.seq} are damaged.")
@@ -393,7 +386,7 @@ class Archiver:
         path = part_path(self._folder, seq)
         path.unlink(missing_ok=True)
         writer = PagesWriter(path)
-        for number, page in enumerate(file_pages(scratch, page_bytes), 1):
+        for number, page in enumerate(chunks_of(scratch, page_bytes), 1):
             digest = page_digest(page)
             place = len(digests)
             digests += digest

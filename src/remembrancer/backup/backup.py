@@ -35,7 +35,7 @@ from ..store.sqlite.store import (
     schema_of,
 )
 from ..store.transfer import copy as copying
-from ..store.transfer.copy import SQL, TableDigest, store_digest, table_digest, tables
+from ..store.transfer.copy import SQL, TableDigest, digests, store_digest
 
 STORE, BLOBS, SETTINGS, MANIFEST = "store.sqlite3", "blobs", "remembrancer.toml", "manifest.json"
 LOCK = "server.lock"  # while a backup or an archive is written
@@ -50,13 +50,6 @@ class BackupDamaged(Exception):
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class StoredTable(_Part):
-    """Number of rows of a table, and its hash as `remembrancer store check` prints it."""
-
-    rows: int
-    hash: str
 
 
 class StoreFile(_Part):
@@ -83,7 +76,7 @@ class BackupManifest(_Part):
     version: str
     created_at: datetime
     store: StoreFile
-    tables: dict[str, StoredTable]
+    tables: dict[str, TableDigest]  # as `remembrancer store check` prints them
     audit_head: ChainLink
     files: BackupFiles
     settings_sha256: str | None
@@ -143,16 +136,15 @@ def identity(folder: Path) -> str:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file in hex."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def stored_tables(digests: list[TableDigest]) -> dict[str, StoredTable]:
-    """Return the digests of tables as the manifest has them."""
-    return {one.table: StoredTable(rows=one.rows, hash=one.hash) for one in digests}
+def chunks_of(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    """Yield the content of a file in chunks, such as the pages of a database."""
+    with path.open("rb", buffering=CHUNK_BYTES) as file:
+        while chunk := file.read(chunk_bytes):
+            yield chunk
 
 
 _PAGE = 1_000
@@ -162,11 +154,6 @@ group by blob order by blob limit :most
 """
 
 _FILES = "select id, account_id, size_bytes from files where blob = :blob"
-
-
-def digests(tx: Transaction) -> list[TableDigest]:
-    """Return the digest of each table."""
-    return sorted((table_digest(tx, table) for table in tables(tx)), key=lambda one: one.table)
 
 
 def audit_head(tx: Transaction) -> ChainLink:
@@ -268,7 +255,7 @@ def seal(folder: Path, files: BackupFiles, *, engine: str, created_at: datetime)
                 schema_version=schema_of(tx),
                 engine="sqlite" if engine == "sqlite" else "postgresql",
             ),
-            tables=stored_tables(digests(tx)),
+            tables=digests(tx),
             audit_head=audit_head(tx),
             files=files,
             settings_sha256=file_digest(settings) if settings.exists() else None,
@@ -362,7 +349,7 @@ def copy_content(blobs: Blobs, name: str, size_bytes: int, target: Path) -> bool
     return digest == name
 
 
-def write_file(path: Path, chunks: Iterator[bytes] | list[bytes]) -> str:
+def write_file(path: Path, chunks: Iterable[bytes]) -> str:
     """Write a new private file; return its SHA-256."""
     digest = hashlib.sha256()
     with open(path, "xb", opener=private) as file:
@@ -401,7 +388,7 @@ def _verify_store(folder: Path, manifest: BackupManifest) -> set[str]:
         if schema_of(tx) != manifest.store.schema_version:
             raise BackupDamaged(f"{path} does not have the schema of the manifest.")
         require_schema(tx, path, manifest.store.schema_version)
-        actual = stored_tables(digests(tx))
+        actual = digests(tx)
         wrong = [
             name
             for name in {**actual, **manifest.tables}
@@ -532,12 +519,10 @@ class _Restoring:
             for name, _ in blobs_of(tx):
                 if name in missing:
                     continue
-                with (
-                    blob_path(self._source / BLOBS, name).open("rb") as file,
-                    blobs.hold(iter(lambda: file.read(CHUNK_BYTES), b"")) as name_of_content,
-                ):
+                path = blob_path(self._source / BLOBS, name)
+                with blobs.hold(chunks_of(path)) as name_of_content:
                     if name_of_content != name:
-                        raise RestoreRefused(f"{file.name} changed during the restore.")
+                        raise RestoreRefused(f"{path} changed during the restore.")
                 advance(1)
 
     def add_rows(self, progress: copying.Progress) -> None:
@@ -569,12 +554,7 @@ class _Restoring:
     def _migrated(self, part: Path) -> None:
         """Write the rows to the new file `part`, in the schema of this version, and verify them."""
         _remove(part)
-        with (
-            (self._source / STORE).open("rb") as source,
-            open(part, "xb", opener=private) as copy,
-        ):
-            shutil.copyfileobj(source, copy)
-        if file_digest(part) != self._manifest.store.sha256:
+        if write_file(part, chunks_of(self._source / STORE)) != self._manifest.store.sha256:
             raise RestoreRefused(f"{self._source / STORE} changed during the restore.")
         with closing(open_store(f"sqlite:{part}")) as store:
             self._verify(store)
@@ -600,15 +580,14 @@ class _Restoring:
     def _verify(self, store: Store) -> None:
         """Compare a store with the manifest. Migrations change rows, but not those of memory."""
         is_same_schema = self._manifest.store.schema_version == store.schema_version()
-        digests = stored_tables(store_digest(store))
-        expected = self._manifest.tables
+        actual, expected = store_digest(store), self._manifest.tables
         if is_same_schema:
-            wrong = [name for name in expected if digests.get(name) != expected[name]]
+            wrong = [name for name in expected if actual.get(name) != expected[name]]
         else:
             wrong = [
                 name
                 for name in ("accounts", "keys", "events", "cubes", "files", "audit")
-                if name in expected and _rows(digests, name) != expected[name].rows
+                if name in expected and _rows(actual, name) != expected[name].rows
             ]
         if wrong or store.read(audit_head) != self._manifest.audit_head:
             raise RestoreRefused(
@@ -616,7 +595,7 @@ class _Restoring:
             )
 
 
-def _rows(digests: dict[str, StoredTable], name: str) -> int:
+def _rows(digests: dict[str, TableDigest], name: str) -> int:
     return digests[name].rows if name in digests else 0
 
 

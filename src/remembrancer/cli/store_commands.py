@@ -13,7 +13,7 @@ from .output import Commands
 from .progress import interruptible, progress
 
 if TYPE_CHECKING:
-    from ..store.transfer.copy import CopyResult, TableComparison
+    from ..store.transfer.copy import CopyResult, TableDigest
 
 _HASH_DIGITS = 16  # printed; comparisons use all digits
 
@@ -58,21 +58,18 @@ def copy(
         is_finished = finish and result.is_same and not result.has_moved_on
         if is_finished:
             copying.finish(copied)
-    print_table(
-        ("state", "table", "rows", "copied", "hash"), [_row(one) for one in result.compared]
-    )
+    rows = [_row(name, digest, result.target[name]) for name, digest in result.source.items()]
+    print_table(("state", "table", "rows", "copied", "hash"), rows)
     print(_message(result, is_finished=is_finished), file=sys.stderr)
     if not result.is_same or finish != is_finished:
         sys.exit(1)
 
 
-def _row(comparison: TableComparison) -> tuple[str, ...]:
-    source, target = comparison.source, comparison.target
-    hashes = source.hash[:_HASH_DIGITS]
-    if not comparison.is_same:
-        hashes += f" is not {target.hash[:_HASH_DIGITS]}"
-    state = "same" if comparison.is_same else "differs"
-    return (state, source.table, f"{source.rows:,}", f"{target.rows:,}", hashes)
+def _row(table: str, source: TableDigest, target: TableDigest) -> tuple[str, ...]:
+    state, hashes = "same", source.hash[:_HASH_DIGITS]
+    if source != target:
+        state, hashes = "differs", f"{hashes} is not {target.hash[:_HASH_DIGITS]}"
+    return (state, table, f"{source.rows:,}", f"{target.rows:,}", hashes)
 
 
 def _message(result: CopyResult, *, is_finished: bool) -> str:
@@ -110,5 +107,6 @@ def check(
     url = url or load_settings(context, data).store_url
     require_schema(url)
     with closing(open_store(url)) as store:
-        rows = [(digest.table, f"{digest.rows:,}", digest.hash) for digest in store_digest(store)]
+        digests = store_digest(store)
+    rows = [(name, f"{digest.rows:,}", digest.hash) for name, digest in digests.items()]
     print_table(("table", "rows", "hash"), rows)

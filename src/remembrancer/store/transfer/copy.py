@@ -186,30 +186,31 @@ class TableDigest:
     order.
     """
 
-    table: str
     rows: int
     hash: str
 
 
-def store_digest(store: Store) -> list[TableDigest]:
-    """Return the digests of all tables, read in one transaction."""
-
-    def digests(tx: Transaction) -> list[TableDigest]:
-        tx.one_or_none(SQL.be_patient)
-        return sorted((table_digest(tx, table) for table in tables(tx)), key=lambda one: one.table)
-
+def store_digest(store: Store) -> dict[str, TableDigest]:
+    """Return the digests of all tables by name, read in one transaction."""
     return store.read(digests)
+
+
+def digests(tx: Transaction) -> dict[str, TableDigest]:
+    """Return the digests of all tables by name."""
+    by_name = sorted(tables(tx), key=lambda table: table.name)
+    return {table.name: table_digest(tx, table) for table in by_name}
 
 
 def table_digest(tx: Transaction, table: Table, advance: Advance = lambda _: None) -> TableDigest:
     """Return the digest of one table."""
+    tx.one_or_none(SQL.be_patient)
     count = total = 0
     names = sorted(table.columns)  # migrations may have added them in another order
     for rows in table.pages(tx, names):
         count += len(rows)
         total += sum(int.from_bytes(hashlib.sha256(_encoded(row)).digest(), "big") for row in rows)
         advance(len(rows))
-    return TableDigest(table.name, count, f"{total % 2**256:064x}")
+    return TableDigest(count, f"{total % 2**256:064x}")
 
 
 def _encoded(row: Sequence[Row]) -> bytes:
@@ -254,29 +255,20 @@ class CopyUnfinished(StoreUnavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class TableComparison:
-    """A table of the source when it was copied, and of the target now."""
-
-    source: TableDigest
-    target: TableDigest
-
-    @property
-    def is_same(self) -> bool:
-        """True if the target has every row and no other."""
-        return self.source == self.target
-
-
-@dataclass(frozen=True, slots=True)
 class CopyResult:
-    """The comparison of each table. `has_moved_on`: the source has changed since it was copied."""
+    """The digests of the tables of the source when it was copied, and of the target now.
 
-    compared: list[TableComparison]
+    `has_moved_on`: the source has changed since it was copied.
+    """
+
+    source: dict[str, TableDigest]
+    target: dict[str, TableDigest]
     has_moved_on: bool
 
     @property
     def is_same(self) -> bool:
         """True if the target holds what the source held."""
-        return all(one.is_same for one in self.compared)
+        return self.source == self.target
 
 
 def copy(source: Store, target: Store, *, place: str, progress: Progress) -> CopyResult:
@@ -288,11 +280,10 @@ def copy(source: Store, target: Store, *, place: str, progress: Progress) -> Cop
     if source.read(_mark_of) is not None:
         raise CopyRefused(f"{place} is itself an unfinished copy")
     target.write(lambda tx: _mark(tx, place))
-    compared = source.read(lambda tx: _Copying(tx, target, place).run(progress))
+    ours, theirs = source.read(lambda tx: _Copying(tx, target, place).run(progress))
     now = source.read(lambda tx: {table.name: table.count(tx) for table in tables(tx)})
-    return CopyResult(
-        compared, has_moved_on=any(now[one.source.table] != one.source.rows for one in compared)
-    )
+    has_moved_on = any(now[name] != digest.rows for name, digest in ours.items())
+    return CopyResult(ours, theirs, has_moved_on)
 
 
 def require_schema(url: str) -> None:
@@ -375,8 +366,8 @@ class _Copying:
         self._own = {table.name for table in theirs} - set(ours)
         self._stores_nul = bool(target.read(lambda tx: tx.one(SQL.stores_nul).stores))
 
-    def run(self, progress: Progress) -> list[TableComparison]:
-        """Copy and compare all tables."""
+    def run(self, progress: Progress) -> tuple[dict[str, TableDigest], dict[str, TableDigest]]:
+        """Copy all tables; return the digests of the source's and of the target's, by name."""
         rows = sum(ours.count(self._source) for ours, _ in self._pairs)
         with progress("copying", rows) as advance:
             for ours, theirs in reversed(
@@ -386,11 +377,13 @@ class _Copying:
             for ours, theirs in self._pairs:
                 self._add(ours, theirs, advance)
         self._write(self._advance_sequences)
+        source, target = dict[str, TableDigest](), dict[str, TableDigest]()
         with progress("comparing", 2 * rows) as advance:
-            return sorted(
-                (self._compare(*pair, advance) for pair in self._pairs),
-                key=lambda one: one.source.table,
-            )
+            for ours, theirs in sorted(self._pairs, key=lambda pair: pair[0].name):
+                source[ours.name] = table_digest(self._source, ours, advance)
+                digest = partial(table_digest, table=theirs, advance=advance)
+                target[ours.name] = self._target.read(digest)
+        return source, target
 
     def _remove(self, ours: Table, theirs: Table) -> None:
         """Remove rows that are not in the source."""
@@ -445,13 +438,6 @@ class _Copying:
             tx.one_or_none(SQL.advance_sequence, table=row.table, column=row.column, newest=newest)
         if "cubes_made" in self._own:
             tx.run("update cubes_made set last = (select coalesce(max(id), 0) from cubes)")
-
-    def _compare(self, ours: Table, theirs: Table, advance: Advance) -> TableComparison:
-        def digest(tx: Transaction) -> TableDigest:
-            tx.one_or_none(SQL.be_patient)
-            return table_digest(tx, theirs, advance)
-
-        return TableComparison(table_digest(self._source, ours, advance), self._target.read(digest))
 
     def _write(self, action: Callable[[Transaction], object]) -> None:
         """Write to the target while it is still our copy.
