@@ -7,13 +7,14 @@ import os
 import secrets
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from ..settings import SettingInvalid, Settings, from_environment
 from ..store import StoreUnavailable, reason_of
@@ -34,15 +35,22 @@ class BlobsUnavailable(StoreUnavailable):
     """The storage for file contents does not work at the moment."""
 
 
-class Blobs(Protocol):
-    """The interface of a blob engine. Thread-safe. Every method raises BlobsUnavailable."""
+class Blobs(ABC):
+    """A blob engine. Thread-safe. Every method raises BlobsUnavailable."""
 
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # between writing the blob and writing its row
+        self._holders: Counter[str] = Counter()
+
+    @abstractmethod
     def hold(self, content: bytes | Iterable[bytes]) -> AbstractContextManager[str]:
         """Store a content durably and yield its name, the SHA-256 in hex.
 
         Until the block ends, nothing in this process deletes it.
         """
 
+    @abstractmethod
     def read(self, name: str, start: int, end: int) -> Iterator[bytes]:
         """Yield the bytes from `start` up to, but not including, `end`, in chunks.
 
@@ -52,15 +60,32 @@ class Blobs(Protocol):
     def delete(self, name: str, *, unless: Callable[[], bool]) -> bool:
         """Delete a blob that nobody holds and for which `unless()`, called last, is false.
 
-        Return True if the blob was deleted.
+        Return True if the blob was deleted. Another server may hold it, so delete only old ones.
         """
+        with self._lock:
+            if name in self._holders or unless():
+                return False
+            self._delete(name)
+        return True
 
+    @abstractmethod
     def names(self, *, before_ms: int) -> Iterator[str]:
         """Yield the names of all blobs last written before that time (ms since 1970, UTC)."""
 
     @property
+    @abstractmethod
     def failure(self) -> str:
         """The reason if the last use failed within the last minute, else empty. Asks nothing."""
+
+    @abstractmethod
+    def _delete(self, name: str) -> None:
+        """Delete a blob, if there is one."""
+
+    def _release(self, name: str) -> None:
+        """Count one holder less."""
+        with self._lock:
+            self._holders[name] -= 1
+            self._holders += Counter()  # names with no holder are dropped
 
 
 def open_blobs(settings: Settings) -> Blobs:
@@ -86,27 +111,6 @@ def _opened(where: str, folder: Path, flush: bool, seconds: int) -> Blobs:  # no
     raise SettingInvalid(f"`blobs`: {where!r} is not supported; use local or s3://BUCKET/PREFIX")
 
 
-class BlobLocks:
-    """Counts the holders of each blob between writing the blob and writing its row."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self._counts: Counter[str] = Counter()
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._counts
-
-    def take(self, name: str) -> None:
-        """Count one more holder. The caller owns `lock`."""
-        self._counts[name] += 1
-
-    def release(self, name: str) -> None:
-        """Count one holder less. The caller owns `lock`."""
-        with self.lock:
-            self._counts[name] -= 1
-            self._counts += Counter()  # names with no holder are dropped
-
-
 class LastFailure:
     """The last failure of a blob engine. Thread-safe."""
 
@@ -123,48 +127,33 @@ class LastFailure:
         return self._reason if time.monotonic() - self._at_s < within_s else ""
 
 
-class LocalBlobs:
+class LocalBlobs(Blobs):
     """Blobs in a local folder: `ab/abcdef…`, each written to a temporary file, flushed and renamed.
 
     With `flush` False, a blob survives a crash of this process but may not survive a power cut.
     """
 
     def __init__(self, folder: Path, *, flush: bool = True) -> None:
+        super().__init__()
         self._folder, self._flush = folder, flush
-        self._holds = BlobLocks()
         self._last_write, self._last_read = LastFailure(), LastFailure()
 
     @contextmanager
     def hold(self, content: bytes | Iterable[bytes]) -> Iterator[str]:
         """See Blobs."""
-        try:
+        with _disk_errors(f"blobs in {self._folder}", self._last_write):
             name = self._put([content] if isinstance(content, bytes) else content)
-        except OSError as error:
-            raise _unavailable(f"blobs in {self._folder}", error, self._last_write) from error
         self._last_write.note("")
         try:
             yield name
         finally:
-            self._holds.release(name)
+            self._release(name)
 
     def read(self, name: str, start: int, end: int) -> Iterator[bytes]:
         """See Blobs."""
-        try:
+        with _disk_errors(f"blob {name}", self._last_read):
             descriptor = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise _unavailable(f"blob {name}", error, self._last_read) from error
         return self._pieces(name, descriptor, start, end)
-
-    def delete(self, name: str, *, unless: Callable[[], bool]) -> bool:
-        """See Blobs."""
-        with self._holds.lock:
-            if name in self._holds or unless():
-                return False
-            try:
-                self._path(name).unlink(missing_ok=True)
-            except OSError as error:
-                raise _unavailable(f"blob {name}", error, self._last_write) from error
-        return True
 
     def names(self, *, before_ms: int) -> Iterator[str]:
         """See Blobs. Also deletes temporary files that a killed process left before that time."""
@@ -182,6 +171,10 @@ class LocalBlobs:
     def failure(self) -> str:
         """See Blobs."""
         return self._last_write.reason() or self._last_read.reason()
+
+    def _delete(self, name: str) -> None:
+        with _disk_errors(f"blob {name}", self._last_write):
+            self._path(name).unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:
         return self._folder / name[:2] / name
@@ -210,15 +203,14 @@ class LocalBlobs:
         if not path.parent.is_dir():
             path.parent.mkdir(mode=0o700, exist_ok=True)
             self._flush_folder(self._folder)
-        with self._holds.lock:
-            part.rename(
-                path
-            )  # over the same content, if it is there: its time is then that of its last put
-            self._holds.take(name)
+        with self._lock:
+            # over the same content, if it is there: its time is then that of its last put
+            part.rename(path)
+            self._holders[name] += 1
         try:
             self._flush_folder(path.parent)
         except OSError:
-            self._holds.release(name)
+            self._release(name)
             raise
         return name
 
@@ -230,10 +222,8 @@ class LocalBlobs:
         with os.fdopen(descriptor, "rb") as file:
             file.seek(start)
             while start < end:
-                try:
+                with _disk_errors(f"blob {name}", self._last_read):
                     piece = file.read(min(CHUNK_BYTES, end - start))
-                except OSError as error:
-                    raise _unavailable(f"blob {name}", error, self._last_read) from error
                 self._last_read.note("")
                 if not piece:
                     raise BlobsUnavailable(f"blob {name} ends at {start:,} bytes; expected {end:,}")
@@ -241,10 +231,15 @@ class LocalBlobs:
                 yield piece
 
 
-def _unavailable(what: str, error: OSError, last: LastFailure) -> BlobsUnavailable:
-    reason = reason_of(error.errno)
-    last.note(reason)
-    return BlobsUnavailable(f"{what}: {error}", reason=reason)
+@contextmanager
+def _disk_errors(what: str, last: LastFailure) -> Iterator[None]:
+    """Raise BlobsUnavailable for a failure of the system in the block, and record it in `last`."""
+    try:
+        yield
+    except OSError as error:
+        reason = reason_of(error.errno)
+        last.note(reason)
+        raise BlobsUnavailable(f"{what}: {error}", reason=reason) from error
 
 
 # --- Blobs in a bucket of an S3-compatible store, which several servers can share ------------
@@ -271,7 +266,7 @@ _CLIENT_VARIABLES = (
 )
 
 
-class S3Blobs:
+class S3Blobs(Blobs):
     """Blobs at `s3://BUCKET/PREFIX`, under their names."""
 
     def __init__(self, where: str, *, seconds: int = 60) -> None:
@@ -279,6 +274,7 @@ class S3Blobs:
 
         Raises SettingInvalid if the address is invalid or the library is not installed.
         """
+        super().__init__()
         try:
             import obstore  # imported here: only this engine needs the extra
             from obstore.exceptions import BaseError
@@ -308,7 +304,6 @@ class S3Blobs:
         self._failures = (BaseError, OSError)  # FileNotFoundError: the blob does not exist
         self._last_failure = LastFailure()
         self._where = where
-        self._holds = BlobLocks()
 
     @contextmanager
     def hold(self, content: bytes | Iterable[bytes]) -> Iterator[str]:
@@ -318,13 +313,13 @@ class S3Blobs:
         """
         whole = content if isinstance(content, bytes) else b"".join(content)
         name = hashlib.sha256(whole).hexdigest()
-        with self._holds.lock:
-            self._holds.take(name)
+        with self._lock:
+            self._holders[name] += 1
         try:
             self._request(lambda: self._library.put(self._store, name, whole))
             yield name
         finally:
-            self._holds.release(name)
+            self._release(name)
 
     def read(self, name: str, start: int, end: int) -> Iterator[bytes]:
         """See Blobs."""
@@ -332,14 +327,6 @@ class S3Blobs:
         if size < end:
             raise BlobsUnavailable(f"blob {name} has {size:,} bytes; expected {end:,}")
         return self._pieces(name, start, end)
-
-    def delete(self, name: str, *, unless: Callable[[], bool]) -> bool:
-        """See Blobs. Another server may hold the blob, so only old blobs are deleted."""
-        with self._holds.lock:
-            if name in self._holds or unless():
-                return False
-            self._request(lambda: self._library.delete(self._store, name))
-        return True
 
     def names(self, *, before_ms: int) -> Iterator[str]:
         """See Blobs."""
@@ -353,11 +340,13 @@ class S3Blobs:
             raise self._unavailable(error) from error
 
     def _pieces(self, name: str, start: int, end: int) -> Iterator[bytes]:
+        get = partial(self._library.get_range, self._store, name)
         for at in range(start, end, REQUEST_BYTES):
-            yield self._request(partial(self._range, name, at, min(at + REQUEST_BYTES, end)))
+            until = min(at + REQUEST_BYTES, end)
+            yield bytes(self._request(partial(get, start=at, end=until)))
 
-    def _range(self, name: str, start: int, end: int) -> bytes:
-        return bytes(self._library.get_range(self._store, name, start=start, end=end))
+    def _delete(self, name: str) -> None:
+        self._request(lambda: self._library.delete(self._store, name))
 
     @property
     def failure(self) -> str:
