@@ -180,9 +180,7 @@ def list_files(records: Records, caller: Caller, before: str | None = None) -> F
     """
 
     def read(tx: Transaction) -> tuple[list[Row], Row]:
-        at = _AFTER_ALL
-        if before is not None:
-            at = own_file(tx, caller, before).id
+        at = _AFTER_ALL if before is None else own_file(tx, caller, before).id
         rows = tx.all(SQL.page_of_files, before=at, most=LISTED + 1, user_id=caller.pinned_user_id)
         return rows, tx.one(SQL.room_of)
 
@@ -344,9 +342,15 @@ class StoredFile:
         """
         now_ms = self.records.clock()
         self.insert(tx, now_ms)
-        created = _created(self.filename, self.size_bytes, secret_for(tx, now_ms), now_ms)
-        return created.model_copy(
-            update={"detail": " ".join(filter(None, (self.notice, note))) or None}
+        exp, url = expiry(now_ms), f"/download/{quote(self.filename)}"
+        signature = sign(secret_for(tx, now_ms), self.filename, exp)
+        return CreatedFile(
+            filename=self.filename,
+            url=url,
+            size_bytes=self.size_bytes,
+            download_url=f"{url}?exp={exp}&sig={signature}",
+            expires_at=rfc3339(exp * 1000),
+            detail=" ".join(filter(None, (self.notice, note))) or None,
         )
 
     def insert(self, tx: Transaction, created_ms: int) -> None:
@@ -374,67 +378,57 @@ def stored_file(
     Must not be entered in a transaction, because it waits for the disk. Raises TooLarge (over
     `file_bytes_max`), BlobsUnavailable.
     """
-    bytes_max, blobs = records.settings.file_bytes_max, open_blobs(records.settings)
-    screened_files = [_screened(*file) for file in files]
-    for _, _, content, _ in screened_files:
-        if len(content) > bytes_max:
-            raise TooLarge(f"The file has {len(content):,} bytes; the limit is {bytes_max:,}.")
-    held_files: list[StoredFile] = []
-    names = [lock_of(hashlib.sha256(content).hexdigest()) for _, _, content, _ in screened_files]
+    blobs = open_blobs(records.settings)
+    named = [_named(records, owner, *file) for file in files]
+    stored_files = [file for file, _ in named]
     try:
         with ExitStack() as holds:
-            if names:
-                holds.enter_context(
-                    records.store.lock(*names)
-                )  # no other server deletes this content before our rows exist
-            for filename, ext, content, notice in screened_files:
-                extension = safe_extension(ext)
-                stem = safe_name(filename, extension) or NAMELESS
-                name = f"{stem}-{secrets.token_hex(6)}.{extension}"
-                blob = holds.enter_context(blobs.hold(content))
-                held_files.append(
-                    StoredFile(
-                        records=records,
-                        owner=owner,
-                        filename=name,
-                        blob=blob,
-                        size_bytes=len(content),
-                        notice=notice,
-                    )
-                )
-            yield held_files
+            if named:  # no other server deletes this content before our rows exist
+                locks = [lock_of(file.blob) for file in stored_files]
+                holds.enter_context(records.store.lock(*locks))
+            for _, content in named:
+                holds.enter_context(blobs.hold(content))
+            yield stored_files
     except Problem:
-        _delete_unused(records, blobs, held_files)
+        # now instead of at the next start, so that repeated refused requests cannot fill the disk
+        for file in stored_files:
+            _delete(records, blobs, file.blob)
         raise
 
 
-def _screened(filename: str, ext: str, content: bytes) -> tuple[str, str, bytes, str | None]:
-    """Return a file and a notice, with the keys of this service in its name and text masked."""
-    text = ""
+def _named(
+    records: Records, owner: FileOwner, filename: str, ext: str, content: bytes
+) -> tuple[StoredFile, bytes]:
+    """Return a file and its content, with the keys of this service in name and text masked.
+
+    Raises TooLarge.
+    """
+    text, extension = "", safe_extension(ext)
     if PREFIX.encode("ascii") in content:
         with suppress(UnicodeDecodeError):
             text = content.decode("utf-8")
     notice = service_key_warning(filename, text)
     if notice is not None and text:
         content = mask_service_keys(text).encode("utf-8")
-    return mask_service_keys(filename), ext, content, notice
-
-
-def _delete_unused(records: Records, blobs: Blobs, files: Sequence[StoredFile]) -> None:
-    """Delete the contents now instead of at the next start,
-
-    so that repeated refused requests cannot fill the disk.
-    """
-    for file in files:
-        _delete(records, blobs, file.blob)
+    bytes_max = records.settings.file_bytes_max
+    if len(content) > bytes_max:
+        raise TooLarge(f"The file has {len(content):,} bytes; the limit is {bytes_max:,}.")
+    stem = safe_name(mask_service_keys(filename), extension) or NAMELESS
+    file = StoredFile(
+        records=records,
+        owner=owner,
+        filename=f"{stem}-{secrets.token_hex(6)}.{extension}",
+        blob=hashlib.sha256(content).hexdigest(),
+        size_bytes=len(content),
+        notice=notice,
+    )
+    return file, content
 
 
 def quota_left(records: Records, account_id: int) -> int:
     """Return the bytes the account may still add; a small file counts as FILE_CHARGED_BYTES_MIN."""
-    used: int = records.store.read(
-        lambda tx: tx.one(SQL.usage_of), account_id=account_id
-    ).charged_bytes
-    return max(records.settings.account_bytes_max - used, 0)
+    usage = records.store.read(lambda tx: tx.one(SQL.usage_of), account_id=account_id)
+    return max(records.settings.account_bytes_max - int(usage.charged_bytes), 0)
 
 
 def charge_quota(size_bytes: int) -> int:
@@ -447,10 +441,9 @@ def find_file(records: Records, filename: str, caller: Caller) -> Row:
 
     Raises FileUnknown, StoreUnavailable.
     """
-    row: Row = records.store.read(
+    return records.store.read(
         lambda tx: own_file(tx, caller, filename), account_id=caller.account_id
     )
-    return row
 
 
 def own_file(tx: Transaction, caller: Caller, filename: str) -> Row:
@@ -567,18 +560,6 @@ def charge_file(tx: Transaction, size_bytes: int, bytes_max: int) -> None:
             used_bytes=used,
             bytes_max=bytes_max,
         )
-
-
-def _created(filename: str, size_bytes: int, secret: bytes, now_ms: int) -> CreatedFile:
-    exp = expiry(now_ms)
-    url = f"/download/{quote(filename)}"
-    return CreatedFile(
-        filename=filename,
-        url=url,
-        size_bytes=size_bytes,
-        download_url=f"{url}?exp={exp}&sig={sign(secret, filename, exp)}",
-        expires_at=rfc3339(exp * 1000),
-    )
 
 
 def _delete(records: Records, blobs: Blobs, blob: str) -> bool:
