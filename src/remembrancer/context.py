@@ -217,11 +217,9 @@ def open_configured_reranker(settings: Settings, models: Models) -> Reranker | N
             )
         reranker = ModelReranker(models, settings)
     else:
-        options: dict[str, Any] = {
-            "key": settings.reranker_key,
-            "seconds": settings.reranker_seconds,
-        }
-        reranker = open_reranker(settings.reranker, **options)
+        reranker = open_reranker(
+            settings.reranker, key=settings.reranker_key, seconds=settings.reranker_seconds
+        )
     if reranker is None:
         return None
     return BoundedReranker(reranker, most=max(settings.search_threads // 2, 1))

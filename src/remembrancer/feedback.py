@@ -35,12 +35,7 @@ def submit_feedback(
             "title": mask_service_keys(feedback.title),
             "description": mask_service_keys(feedback.description),
         }
-        tx.run(
-            SQL.add_feedback,
-            feedback_id=feedback_id,
-            now_ms=records.clock(),
-            **fields,
-        )
+        tx.run(SQL.add_feedback, feedback_id=feedback_id, now_ms=records.clock(), **fields)
         warning = service_key_warning(feedback.title, feedback.description)
         return FeedbackSaved(saved=True, feedback_id=feedback_id, detail=warning)
 
@@ -69,19 +64,13 @@ def _page(records: Records, query: FeedbackQuery, account_id: int | None) -> Fee
     filters = {"type": query.type, "state": query.state, "account_id": account_id}
 
     def read(tx: Transaction) -> list[Row]:
-        before = (
-            tx.one_or_none(SQL.place_of, feedback_id=query.before, account_id=account_id)
-            if query.before
-            else None
-        )
-        if query.before and before is None:
-            raise FeedbackUnknown
-        return tx.all(
-            SQL.feedback,
-            before=before.id if before else _AFTER_ALL,
-            most=query.limit + 1,
-            **filters,
-        )
+        before = _AFTER_ALL
+        if query.before:
+            row = tx.one_or_none(SQL.place_of, feedback_id=query.before, account_id=account_id)
+            if row is None:
+                raise FeedbackUnknown
+            before = row.id
+        return tx.all(SQL.feedback, before=before, most=query.limit + 1, **filters)
 
     rows = records.store.read(read, account_id=account_id)
     page = [read_row(FeedbackGiven, row) for row in rows[: query.limit]]
@@ -112,17 +101,8 @@ def _set_closed(
     require_unpinned_reader(caller)
     require_write(caller)
     # No account: the transaction supplies none when it writes to those of all.
-    values = {
-        "feedback_id": feedback_id,
-        "closed_ms": closed_ms,
-        "note": note,
-        "account_id": None,
-    }
-
-    def write(tx: Transaction) -> int:
-        return tx.run(SQL.close_feedback, **values)
-
-    if not records.store.write(write):
+    values = {"feedback_id": feedback_id, "closed_ms": closed_ms, "note": note, "account_id": None}
+    if not records.store.write(lambda tx: tx.run(SQL.close_feedback, **values)):
         raise FeedbackUnknown
 
 

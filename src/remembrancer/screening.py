@@ -7,7 +7,7 @@ import threading
 import tomllib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from re import _constants, _parser
@@ -133,7 +133,7 @@ def find_secrets(text: str) -> list[DetectedSecret]:
         for start, end, rule in findings
     ]
     spans.sort(key=lambda span: (span[0], -span[1], span[2].startswith(OURS)))
-    return list(_merge_overlaps(spans))
+    return _merge_overlaps(spans)
 
 
 def mask_secrets(text: str, secrets: Sequence[DetectedSecret]) -> str:
@@ -189,18 +189,15 @@ def _secret_end(text: str, rule: str, end: int) -> int:
     return match.end() if match else end
 
 
-def _merge_overlaps(spans: Sequence[tuple[int, int, str]]) -> Iterator[DetectedSecret]:
+def _merge_overlaps(spans: Sequence[tuple[int, int, str]]) -> list[DetectedSecret]:
     """Merge overlapping spans, sorted by their start."""
-    last: DetectedSecret | None = None
+    merged: list[DetectedSecret] = []
     for start, end, rule in spans:
-        if last is not None and start < last.end:
-            last = last._replace(end=max(last.end, end))
-            continue
-        if last is not None:
-            yield last
-        last = DetectedSecret(re.split(r"[./]", rule)[-1], start, end)
-    if last is not None:
-        yield last
+        if merged and start < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(merged[-1].end, end))
+        else:
+            merged.append(DetectedSecret(re.split(r"[./]", rule)[-1], start, end))
+    return merged
 
 
 class _Techniques(NamedTuple):

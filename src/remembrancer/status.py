@@ -14,7 +14,7 @@ from .protocol.status import (
     StatusRecord,
 )
 from .search import EmbedderUnavailable, analysis_id
-from .store import Row, StoreUnavailable, Transaction, embedder_id, load_queries
+from .store import Row, StoreUnavailable, embedder_id, load_queries
 
 SQL = load_queries("remembrancer", "status.sql")
 
@@ -100,12 +100,8 @@ def store_bytes(context: Context) -> int:
 
 def has_key(context: Context, caller: Caller) -> bool:
     """Return True if the caller's account has a valid key. Raises StoreUnavailable."""
-    now_ms = context.clock()
-    return bool(
-        context.store.read(
-            lambda tx: tx.one(SQL.good_keys, account_id=caller.account_id, now_ms=now_ms)
-        ).n
-    )
+    values = {"account_id": caller.account_id, "now_ms": context.clock()}
+    return bool(context.store.read(lambda tx: tx.one(SQL.good_keys, **values)).n)
 
 
 def is_new(records: Records) -> bool:
@@ -144,11 +140,10 @@ def _embedding(context: Context) -> Embedding:
     They exist without an embedder, too: their words may come from an older analyzer version.
     """
     by = analysis_id(context.embedder)
-
-    def pending(tx: Transaction) -> int:
-        return int(tx.one(SQL.events_stale, id=embedder_id(tx, by, make=False)).pending)
-
-    waiting = context.store.read(pending)
+    stale = context.store.read(
+        lambda tx: tx.one(SQL.events_stale, id=embedder_id(tx, by, make=False))
+    )
+    waiting = int(stale.pending)
     is_failing = any(one.is_failing for one in (context.embedder, context.writer))
     is_pending = waiting > 0 or context.others_change()
     return Embedding(
