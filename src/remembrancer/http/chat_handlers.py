@@ -138,17 +138,23 @@ def _emit_chunks(
         opened.add(index)
         emit("", _chunk(head, index, {**role, **fields}))
 
-    if isinstance(turn, CompletionTurn):
-        completed = complete(turn, write)
-    else:
-        completed = turn
-        for choice in completed.choices:
-            write(choice.index, _delta(choice))
+    completed = _completed(turn, write)
     for choice in completed.choices:
         emit("", _chunk(head, choice.index, {}, choice.finish_reason))
     if request.stream_options is not None and request.stream_options.include_usage:
         emit("", {**head, "choices": [], "usage": completed.usage.model_dump()})
     emit("", "[DONE]")
+
+
+def _completed(
+    turn: CompletionTurn | Completed, write: Callable[[int, Mapping[str, Any]], None]
+) -> Completed:
+    """Complete a turn in pieces; one that was answered before is one piece per choice."""
+    if isinstance(turn, CompletionTurn):
+        return complete(turn, write)
+    for choice in turn.choices:
+        write(choice.index, _delta(choice))
+    return turn
 
 
 def _delta(choice: Choice) -> dict[str, Any]:
@@ -181,12 +187,8 @@ def respond_to_input(call: Call[ResponseRequest]) -> BaseModel | Response:
     if not request.stream:
         completed = turn if isinstance(turn, Completed) else complete(turn)
         return as_response(request, completed)
-    head = pending_response(
-        request,
-        f"resp_{call.request.scope['request_id']}",
-        call.context.clock() // 1000,
-        NAME,
-    )
+    response_id = f"resp_{call.request.scope['request_id']}"
+    head = pending_response(request, response_id, call.context.clock() // 1000, NAME)
     return stream_events(call, partial(_emit_response, request, head, turn))
 
 
@@ -194,9 +196,4 @@ def _emit_response(
     request: ResponseRequest, head: ResponseObject, turn: CompletionTurn | Completed, emit: Emit
 ) -> None:
     events = ResponseEvents(request, head, emit)
-    if isinstance(turn, CompletionTurn):
-        completed = complete(turn, events.write)
-    else:
-        completed = turn
-        events.write(0, _delta(completed.choices[0]))
-    events.end(completed)
+    events.end(_completed(turn, events.write))

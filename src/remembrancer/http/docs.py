@@ -388,9 +388,10 @@ def _operation(entry: Values) -> Values:
 def docs_page(call: Call[None]) -> Response:
     """Return the first page of the documentation, or the results of a search (`q`)."""
     query = call.request.query_params.get("q", "").strip()[:QUERY_CHARACTERS_MAX]
-    if not query:
-        return _send(call, "docs_page.html", _article(HOME, pages.base_url(call.request)))
-    values = _values(query=query, results=search(query), title=query)
+    if query:
+        values = _values(query=query, results=search(query), title=query)
+    else:
+        values = _article(HOME, pages.base_url(call.request))
     return _send(call, "docs_page.html", values)
 
 
@@ -406,9 +407,7 @@ def docs_article(call: Call[None]) -> Response:
             return _api_page(call, name.removeprefix(API).removeprefix("/"))
         return _send(call, "docs_page.html", _article(name, pages.base_url(call.request)))
     except KeyError:
-        if not pages.wants_json(call.request) and "text/html" in call.request.headers.get(
-            "accept", ""
-        ):
+        if "text/html" in call.request.headers.get("accept", ""):
             values = _values(title="Page not found", status=404, is_lost=True)
             return _send(call, "docs_page.html", values)
         raise NotFound(f"There is no such page. {PREFIX} lists all pages.") from None
@@ -443,8 +442,8 @@ def write_site(target: Path) -> list[str]:
         raise FileExistsError(f"{target} has other files; name an empty folder.")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    (target / "style.css").write_bytes(pages.style())
-    (target / "icon.svg").write_bytes(pages.asset_files()["icon.svg"])
+    for name in ("style.css", "icon.svg"):
+        (target / name).write_bytes(pages.asset_files()[name])
     shutil.copytree(folder() / "images", target / "images")
     for name, template, values in _site_pages():
         html = pages.render(template, **(values | {"is_site": True}))

@@ -55,19 +55,14 @@ def file_response(
         **_HEADERS,
         "ETag": etag,
         "Content-Disposition": "inline" if is_inline else _attachment(row.filename),
+        "Content-Type": media_type(row.filename.rpartition(".")[2]),
     }
-    headers["Content-Type"] = media_type(row.filename.rpartition(".")[2])
-    request_headers = request.headers
-    if _matches(request_headers.get("if-none-match", ""), etag):
-        return Response(
-            status_code=304, headers={name: headers[name] for name in ("Cache-Control", "ETag")}
-        )
-    size = row.size_bytes
-    byte_range = (
-        None
-        if request_headers.get("if-range", etag) != etag
-        else _byte_range(", ".join(request_headers.getlist("range")), size)
-    )
+    if _matches(request.headers.get("if-none-match", ""), etag):
+        unchanged = {name: headers[name] for name in ("Cache-Control", "ETag")}
+        return Response(status_code=304, headers=unchanged)
+    size, byte_range = row.size_bytes, None
+    if request.headers.get("if-range", etag) == etag:
+        byte_range = _byte_range(", ".join(request.headers.getlist("range")), size)
     if byte_range == (0, 0):
         if error_headers is not None:
             error_headers["Content-Range"] = f"bytes */{size}"

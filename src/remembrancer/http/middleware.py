@@ -151,17 +151,14 @@ class RequestMiddleware:
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self.dispatcher.metrics.requests.labels(method, route, str(status)).inc()
         self.dispatcher.metrics.request_seconds.labels(method, route).observe(seconds)
-        path, duration_ms = _path(scope), seconds * 1000
         fields = {
             "request_id": scope["request_id"],
             "method": scope["method"],
-            "path": path,
+            "path": _path(scope),
             "status": status,
-            "duration_ms": round(duration_ms, 1),
+            "duration_ms": round(seconds * 1000, 1),
         }
-        line = "%s %s %s %d %.1f ms"
-        values = (scope["request_id"], scope["method"], path, status, duration_ms)
-        log.info(line, *values, extra={"fields": fields})
+        log.info("%s %s %s %d %.1f ms", *fields.values(), extra={"fields": fields})
         if self.telemetry is not None:
             self.telemetry.report(fields, route, seconds, headers.get("traceparent", ""))
 

@@ -45,23 +45,23 @@ def format_time(moment: int | str | datetime | None, absent: str = "never") -> M
     ).format(at, at, at)
 
 
-_AGES = (("year", 365.25), ("month", 30.44), ("week", 7.0), ("day", 1.0))
+_AGES = (  # in minutes
+    ("year", 525_960),
+    ("month", 43_833.6),
+    ("week", 10_080),
+    ("day", 1_440),
+    ("hour", 60),
+    ("minute", 1),
+)
 
 
 def ago(moment: int, now_ms: int) -> str:
     """Return how long ago a time was, for example `2 days ago`. Both are in ms since 1970."""
     minutes = (now_ms - moment) / 60_000
-    if minutes < 0:
-        return "in the future" if minutes < -1 else "just now"
     if minutes < 1:
-        return "just now"
-    for name, size in (("minute", 60.0), ("hour", 24.0)):
-        if minutes < size:
-            number = int(minutes)
-            return f"{number} {name}{'' if number == 1 else 's'} ago"
-        minutes /= size
-    name, size = next((one for one in _AGES if minutes >= one[1]), _AGES[-1])
-    number = max(int(minutes / size), 1)
+        return "in the future" if minutes < -1 else "just now"
+    name, size = next(one for one in _AGES if minutes >= one[1])
+    number = int(minutes / size)
     return f"{number} {name}{'' if number == 1 else 's'} ago"
 
 
@@ -126,9 +126,8 @@ async def send(request: Request) -> Response:
     name = request.path_params["name"]
     if request.path_params["digest"] != digest() or name not in asset_files():
         return problems.respond(NotFound(), request.scope)
-    return Response(
-        asset_files()[name], headers=_HEADERS, media_type=_MEDIA_TYPES[name.rpartition(".")[2]]
-    )
+    media_type = _MEDIA_TYPES[name.rpartition(".")[2]]
+    return Response(asset_files()[name], headers=_HEADERS, media_type=media_type)
 
 
 # --- HTML pages: the home page and the API documentation. They load nothing from other hosts -
@@ -193,12 +192,6 @@ def page(template: str, request: Request, **values: Any) -> Response:
         headers={"Content-Security-Policy": policy, "Vary": "Accept"},
         media_type="text/html",
     )
-
-
-@cache
-def style() -> bytes:
-    """Return the style sheet of all pages."""
-    return resources.files("remembrancer.http").joinpath("templates", "style.css").read_bytes()
 
 
 def base_url(request: Request) -> str:

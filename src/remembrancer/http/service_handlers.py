@@ -98,7 +98,7 @@ def openapi_document(call: Call[None]) -> Response:
 def style_sheet(_call: Call[None]) -> Response:
     """Return the style sheet of the pages."""
     headers = {"Cache-Control": "max-age=3600"}
-    return Response(pages.style(), headers=headers, media_type="text/css")
+    return Response(pages.asset_files()["style.css"], headers=headers, media_type="text/css")
 
 
 def list_tools(_context: Context, _caller: Caller, query: ToolsQuery) -> ToolsListed:
