@@ -16,7 +16,6 @@ from typing import NoReturn
 
 from . import kernel
 from . import messages as wire
-from .gvisor_runner import PLAN_SIZE
 from .plan import WORK, from_json
 from .worker import RunWatch, fork_ready_process
 
@@ -32,9 +31,7 @@ def main() -> NoReturn:
     def read(size: int) -> bytes:
         return os.read(_SERVER, size)
 
-    plan = from_json(
-        wire.read_exactly(read, PLAN_SIZE.unpack(wire.read_exactly(read, PLAN_SIZE.size))[0])
-    )
+    plan = from_json(wire.read_block(read))
     seconds, code = wire.read_job(read)
     memory_bytes_now = (
         int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()

@@ -10,7 +10,6 @@ import json
 import os
 import secrets
 import shutil
-import struct
 import subprocess
 import sys
 import threading
@@ -24,7 +23,6 @@ from .root_filesystem import make_mount_point
 from .runner import Cancellation, Runner, WorkerLost
 
 _START_SECONDS_MAX = 60  # for a container to start, and to import what a program imports
-PLAN_SIZE = struct.Struct("<I")
 # Of the guest, never of the program.
 _CAPABILITIES = [
     "CAP_CHOWN",
@@ -75,7 +73,7 @@ class GvisorRunner(Runner):
         """Run one program in a new container. See Runner.run."""
         name = f"remembrancer-{secrets.token_hex(8)}"
         command = [*self._runsc, "run", f"--bundle={self._bundle}", name]
-        plan = self._plan.to_json()
+        job = wire.encode_block(self._plan.to_json()) + wire.encode_job(code, seconds)
         process = subprocess.Popen(  # noqa: S603 - no word of it comes from outside
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -85,9 +83,7 @@ class GvisorRunner(Runner):
         timer.start()
         try:
             with process.stdin, process.stdout, cancellation.stopping(process.kill):
-                process.stdin.write(
-                    PLAN_SIZE.pack(len(plan)) + plan + wire.encode_job(code, seconds)
-                )
+                process.stdin.write(job)
                 process.stdin.flush()
                 return wire.read_outcome(process.stdout.read, self._plan.bounds.disk_bytes)
         except (OSError, EOFError, ValueError) as error:
@@ -107,8 +103,7 @@ class GvisorRunner(Runner):
         subprocess.run(  # noqa: S603 - no word of it comes from outside
             [*self._runsc, "delete", "--force", name],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
             check=False,
         )
 

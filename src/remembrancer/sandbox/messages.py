@@ -8,10 +8,10 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-_JOB = struct.Struct("<dI")  # seconds, bytes of the code
-_HEAD = struct.Struct("<I")
+_SECONDS = struct.Struct("<d")
+_SIZE = struct.Struct("<I")
 # Two outputs of 4 MiB, of which JSON may escape each byte with six.
-_HEAD_BYTES_MAX = 64 << 20
+_BLOCK_BYTES_MAX = 64 << 20
 _CHUNK_BYTES = 1 << 20
 
 Read = Callable[[int], bytes]  # reads at most this many bytes; empty at the end
@@ -23,14 +23,13 @@ class TruncatedMessage(EOFError):
 
 def encode_job(code: str, seconds: float) -> bytes:
     """Return a job in wire format. `code` must not contain lone surrogates."""
-    raw = code.encode()
-    return _JOB.pack(seconds, len(raw)) + raw
+    return _SECONDS.pack(seconds) + encode_block(code.encode())
 
 
 def read_job(read: Read) -> tuple[float, bytes]:
     """Read a job: its time limit in seconds and its code. Raises TruncatedMessage."""
-    seconds, size = _JOB.unpack(read_exactly(read, _JOB.size))
-    return seconds, read_exactly(read, size)
+    (seconds,) = _SECONDS.unpack(read_exactly(read, _SECONDS.size))
+    return seconds, read_block(read)
 
 
 def send_outcome(
@@ -38,8 +37,8 @@ def send_outcome(
 ) -> None:
     """Send an outcome: its head with the names and sizes of the files, then their contents."""
     sizes = [(name, len(content)) for name, content in files]
-    raw_head = json.dumps({**head, "files": sizes}).encode()
-    for part in (_HEAD.pack(len(raw_head)), raw_head, *(content for _, content in files)):
+    raw_head = encode_block(json.dumps({**head, "files": sizes}).encode())
+    for part in (raw_head, *(content for _, content in files)):
         view = memoryview(part)
         while view:
             view = view[os.write(descriptor, view) :]
@@ -52,14 +51,24 @@ def read_outcome(
 
     Raises TruncatedMessage, also when the outcome is larger than a worker may send.
     """
-    (size,) = _HEAD.unpack(read_exactly(read, _HEAD.size))
-    if size > _HEAD_BYTES_MAX:
-        raise TruncatedMessage("the outcome is too large")
-    head = json.loads(read_exactly(read, size))
+    head = json.loads(read_block(read))
     sizes = [(str(name), int(length)) for name, length in head.pop("files")]
     if sum(length for _, length in sizes) > content_bytes_max:
         raise TruncatedMessage("the outcome's files are too large")
     return head, [(name, read_exactly(read, length)) for name, length in sizes]
+
+
+def encode_block(content: bytes) -> bytes:
+    """Return a content with its length before it."""
+    return _SIZE.pack(len(content)) + content
+
+
+def read_block(read: Read) -> bytes:
+    """Read a content with its length before it. Raises TruncatedMessage."""
+    (size,) = _SIZE.unpack(read_exactly(read, _SIZE.size))
+    if size > _BLOCK_BYTES_MAX:
+        raise TruncatedMessage("the message is too large")
+    return read_exactly(read, size)
 
 
 def read_exactly(read: Read, size: int) -> bytes:

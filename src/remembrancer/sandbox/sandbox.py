@@ -84,11 +84,9 @@ class Sandbox(SandboxPort):
         """
         with self._start_lock:
             if self._runner is None or self._level is None:
-                if (
-                    self._start_failure
-                    and time.monotonic() - self._start_failure[0] < _RETRY_SECONDS
-                ):
-                    raise self._start_failure[1]
+                failed_at_s, failure = self._start_failure or (-math.inf, None)
+                if failure and time.monotonic() - failed_at_s < _RETRY_SECONDS:
+                    raise failure
                 self._runner, self._level = self._start_strongest_level()
                 if self._level == UNSAFE:
                     log.warning("sandbox: level %s: programs are NOT confined", self._level)
@@ -200,7 +198,7 @@ class Sandbox(SandboxPort):
         failures: list[str] = []
         for level in levels:
             if self._closed:
-                raise SandboxUnavailable("The service is stopping.", missing=[])
+                break
             try:
                 return self._create_tested_runner(level), level
             except (WorkerLost, self_test.SelfTestFailed) as error:

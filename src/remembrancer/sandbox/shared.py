@@ -11,7 +11,6 @@ import json
 import mmap
 import select
 import socket
-import struct
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +29,6 @@ from .sandbox import LADDER, Sandbox
 
 PROGRAMS_MAX = 320  # that run or wait, of all clients; further ones wait for a thread
 _STATES: tuple[SandboxState, ...] = ("not started", "unavailable", *LADDER)
-_SIZE = struct.Struct("<I")
 
 
 class SandboxChannel:
@@ -84,8 +82,7 @@ class SandboxService:
     def _answer(self, client: socket.socket) -> None:
         files: list[tuple[str, bytes]] = []
         with client, suppress(OSError, EOFError, RunCancelled):  # the client is gone
-            (size,) = _SIZE.unpack(wire.read_exactly(client.recv, _SIZE.size))
-            request: dict[str, Any] = json.loads(wire.read_exactly(client.recv, size))
+            request: dict[str, Any] = json.loads(wire.read_block(client.recv))
             try:
                 with self._departures.watching(client) as cancellation:
                     run = self._sandbox.run(**request, cancellation=cancellation)
@@ -181,8 +178,7 @@ class RemoteSandbox(SandboxPort):
         self, request: dict[str, Any], cancellation: Cancellation
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
         with conversation(self._channel.clients, self._sending, cancellation) as service:
-            raw = json.dumps(request).encode()
-            service.sendall(_SIZE.pack(len(raw)) + raw)
+            service.sendall(wire.encode_block(json.dumps(request).encode()))
             return wire.read_outcome(service.recv, self.bounds.disk_bytes)
 
 

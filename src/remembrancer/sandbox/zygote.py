@@ -95,16 +95,13 @@ def _map_user(process: int, user: int, group: int) -> None:
         ("uid_map", b"0 %d 1" % user),
         ("gid_map", b"0 %d 1" % group),
     ):
+        step = f"open {name}"
         try:
-            file = os.open(name, os.O_WRONLY, dir_fd=process)
+            with os.fdopen(os.open(name, os.O_WRONLY, dir_fd=process), "wb", buffering=0) as file:
+                step = f"write {name}"
+                file.write(text)
         except OSError as error:
-            raise kernel.KernelError(f"open {name}", error.errno or 1) from error
-        try:
-            os.write(file, text)
-        except OSError as error:
-            raise kernel.KernelError(f"write {name}", error.errno or 1) from error
-        finally:
-            os.close(file)
+            raise kernel.KernelError(step, error.errno or 1) from error
 
 
 def _preload(plan: SandboxPlan) -> None:
