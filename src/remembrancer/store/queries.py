@@ -32,27 +32,23 @@ class Queries:
 
     def __init__(self, text: str, source: str) -> None:
         heads = list(_HEAD.finditer(text))
-        for head, after in zip(heads, [*heads[1:], None], strict=True):
-            name, statement = (
-                head["name"],
-                text[head.end() : after.start() if after else len(text)].strip().rstrip(";"),
-            )
-            existing = self.__dict__.get(name)
+        ends = [*(head.start() for head in heads[1:]), len(text)]
+        for head, end in zip(heads, ends, strict=True):
+            name, engine = head["name"], head["engine"]
+            statement = text[head.end() : end].strip().rstrip(";")
+            common = self.__dict__.get(name)
             if not statement:
                 raise ValueError(f"{source}: query {name} is empty")
-            if head["engine"] is None and existing is None:
-                self.__dict__[name] = NamedStatement(statement)
-            elif head["engine"] is None or (
-                existing is not None and head["engine"] in existing.variants
-            ):
-                raise ValueError(f"{source}: query {name} is defined twice")
-            elif existing is None:
+            if engine and common is None:
                 raise ValueError(
-                    f"{source}: query {name} has a variant for {head['engine']} before it is"
-                    " defined"
+                    f"{source}: query {name} has a variant for {engine} before it is defined"
                 )
+            if common is not None and (not engine or engine in common.variants):
+                raise ValueError(f"{source}: query {name} is defined twice")
+            if common is None:
+                self.__dict__[name] = NamedStatement(statement)
             else:
-                existing.variants[head["engine"]] = statement
+                common.variants[engine] = statement
 
     def __getattr__(self, name: str) -> str:
         raise AttributeError(f"no query named {name}")
