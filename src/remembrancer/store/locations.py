@@ -125,9 +125,8 @@ def place_of(url: str) -> str:
     """
     if engine_of(url) == "sqlite":
         return f"sqlite:{_file(url)}"
-    from .postgresql import (
-        pool as postgresql_connections,
-    )  # a local import: the driver may not be installed
+    # a local import: the driver may not be installed
+    from .postgresql import pool as postgresql_connections
 
     return postgresql_connections.place_of(url)
 

@@ -26,17 +26,15 @@ def migrations(engine: str) -> list[Migration]:
     A number means the same on every engine. Raises ValueError if the files break these rules.
     """
     folder = resources.files(__package__).joinpath("migrations", engine)
-    files = sorted(
-        (file for file in folder.iterdir() if file.name.endswith(".sql")),
-        key=lambda file: file.name,
-    )
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
     steps = []
-    for number, file in enumerate(files, start=1):
-        match = _FILE.fullmatch(file.name)
+    for number, name in enumerate(names, start=1):
+        match = _FILE.fullmatch(name)
         if match is None or int(match["number"]) != number:
             raise ValueError(
-                f"migrations/{engine}/{file.name}: step {number} must be named"
+                f"migrations/{engine}/{name}: step {number} must be named"
                 f" {number:04}_<what_changes>.sql"
             )
-        steps.append(Migration(number, match["name"], file.read_text("utf-8")))
+        sql = folder.joinpath(name).read_text("utf-8")
+        steps.append(Migration(number, match["name"], sql))
     return steps

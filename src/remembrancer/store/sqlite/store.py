@@ -219,9 +219,8 @@ def version_of(connection: apsw.Connection) -> int:
 
 
 def _apply(connection: apsw.Connection, path: Path, number: int, sql: str) -> None:
-    connection.execute(
-        sql
-    ).fetchall()  # fetched to the end: several statements in a string run lazily
+    # fetched to the end: several statements in a string run lazily
+    connection.execute(sql).fetchall()
     if broken := connection.execute("pragma foreign_key_check").fetchall():
         raise StoreUnavailable(
             f"{path}: schema {number} would leave {len(broken)} rows with broken references;"
@@ -399,9 +398,8 @@ def copy_pages(reader: apsw.Connection, target: Path, *, flush: bool = True) -> 
 
     Raises errors of the driver.
     """
-    with closing(
-        connect(str(target), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
-    ) as copy:
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    with closing(connect(str(target), flags)) as copy:
         if not flush:
             copy.pragma("synchronous", 0)
             copy.pragma("journal_mode", "off")

@@ -69,47 +69,34 @@ class Table:
 
     def same(self, tx: Transaction, rows: Sequence[Row], columns: Sequence[str]) -> dict[Key, Row]:
         """Return the rows with the keys of `rows`, which may come from another store, by key."""
-        keys = ", ".join(f"({self._placeholders(place)})" for place in range(len(rows)))
-        values = {
-            name: value
-            for place, row in enumerate(rows)
-            for name, value in self._values(place, row).items()
-        }
+        keys = _listed(f"({self._placeholders(place)})" for place in range(len(rows)))
+        values = dict[str, Any]()
+        for place, row in enumerate(rows):
+            values |= self._values(place, row)
         select = f"select {_listed(map(quote, columns))} from {quote(self.name)}"
         matches = tx.all(f"{select} where ({self._indexed()}) in (values {keys})", **values)
         return {self.key_of(row): row for row in matches}
 
     def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
         """Insert rows with the columns of `columns`; replace rows with the same key."""
-        names = [
-            [f"value_{place}_{column}" for column in range(len(self.columns))]
-            for place in range(len(rows))
-        ]
-        tuples = ", ".join(f"({_listed(f':{name}' for name in row)})" for row in names)
-        insert = (
-            f"insert into {quote(self.name)} ({_listed(map(quote, self.columns))}) values {tuples}"
-        )
+        values, tuples = dict[str, Any](), list[str]()
+        for place, row in enumerate(rows):
+            named = {f"value_{place}_{column}": value for column, value in enumerate(row)}
+            values |= named
+            tuples.append(f"({_listed(f':{name}' for name in named)})")
+        columns = _listed(map(quote, self.columns))
+        insert = f"insert into {quote(self.name)} ({columns}) values {_listed(tuples)}"
         rest = [column for column in self.columns if column not in self.key]
         if self.has_key and rest:
             changes = _listed(f"{quote(column)} = excluded.{quote(column)}" for column in rest)
             insert += f" on conflict ({self._indexed()}) do update set {changes}"
-        tx.run(
-            insert,
-            **{
-                name: value
-                for row, values in zip(names, rows, strict=True)
-                for name, value in zip(row, values, strict=True)
-            },
-        )
+        tx.run(insert, **values)
 
     def remove(self, tx: Transaction, rows: Sequence[Row]) -> None:
         """Delete the rows with the keys of these rows, which may come from another store."""
+        where = f"({self._indexed()}) = ({self._placeholders(0)})"
         for row in rows:
-            tx.run(
-                f"delete from {quote(self.name)} where ({self._indexed()}) ="
-                f" ({self._placeholders(0)})",
-                **self._values(0, row),
-            )
+            tx.run(f"delete from {quote(self.name)} where {where}", **self._values(0, row))
 
     def _indexed(self) -> str:
         """Return the columns of the key, each in its form."""
@@ -233,17 +220,14 @@ def _encoded(row: Sequence[Row]) -> bytes:
 
 ROWS_A_WRITE = 100  # over a network, the number of statements dominates
 _MARK = "copied_from"
-_TRAIL, _HEAD = (
-    "audit",
-    "audit_head",
-)  # triggers ensure that the trail only grows, entry by entry, and maintain its head
+# triggers ensure that the trail only grows, entry by entry, and maintain its head
+_TRAIL, _HEAD = "audit", "audit_head"
 _OTHER_TRAIL = (
     "the audit trail of the target is not a prefix of the source's: copy into a new, empty store"
 )
 
-Progress = Callable[
-    [str, int], AbstractContextManager[Advance]
-]  # name of the phase and its number of rows
+# called with the name of a phase and its number of rows
+Progress = Callable[[str, int], AbstractContextManager[Advance]]
 
 
 class CopyRefused(Exception):
@@ -334,11 +318,9 @@ def _filled(tx: Transaction) -> list[str]:
 
 
 def _mark_of(tx: Transaction) -> str | None:
-    return (
-        str(tx.one(f"select place from {_MARK}").place)
-        if tx.one_or_none(SQL.has_table, table=_MARK)
-        else None
-    )
+    if tx.one_or_none(SQL.has_table, table=_MARK) is None:
+        return None
+    return str(tx.one(f"select place from {_MARK}").place)
 
 
 def _mark(tx: Transaction, place: str) -> None:
@@ -370,9 +352,8 @@ class _Copying:
         """Copy all tables; return the digests of the source's and of the target's, by name."""
         rows = sum(ours.count(self._source) for ours, _ in self._pairs)
         with progress("copying", rows) as advance:
-            for ours, theirs in reversed(
-                self._pairs
-            ):  # remove first, so that no removed row conflicts with a new one
+            # remove first, so that no removed row conflicts with a new one
+            for ours, theirs in reversed(self._pairs):
                 self._remove(ours, theirs)
             for ours, theirs in self._pairs:
                 self._add(ours, theirs, advance)
@@ -412,11 +393,8 @@ class _Copying:
         is_new = not self._target.read(theirs.count)
         for page in ours.pages(self._source, theirs.columns):
             for rows in _batches(page):
-                existing = (
-                    {}
-                    if is_new
-                    else self._target.read(partial(theirs.same, rows=rows, columns=theirs.columns))
-                )
+                present = partial(theirs.same, rows=rows, columns=theirs.columns)
+                existing = {} if is_new else self._target.read(present)
                 if missing := [row for row in rows if existing.get(theirs.key_of(row)) != row]:
                     self._put(theirs, missing, existing)
                 advance(len(rows))
