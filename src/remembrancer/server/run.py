@@ -22,7 +22,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
@@ -45,7 +45,7 @@ from ..store.locations import hold, require_private
 from .connection import HttpConnection
 from .scheduled_backups import ScheduledBackups, check_folder
 from .slots import Slot
-from .supervisor import Place, Supervisor, workers_of
+from .supervisor import Place, Supervisor, stop_process, workers_of
 from .worker import WorkerServer
 
 _RETRY_SECONDS_MAX = 5.0  # between two attempts to reach the database at start
@@ -76,7 +76,7 @@ def run(settings: Settings, make_app: Callable[..., Starlette]) -> None:
     _raise_descriptor_limit()
     is_main = threading.current_thread() is threading.main_thread()
     if is_main:
-        signal.signal(signal.SIGTERM, _stop)
+        signal.signal(signal.SIGTERM, stop_process)
     check_folder(settings)
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_private(settings.data_folder)
@@ -134,7 +134,7 @@ def _run_workers(
             print(welcome(context, address), flush=True)
 
     def work(place: Place) -> None:
-        signal.signal(signal.SIGTERM, _stop)
+        signal.signal(signal.SIGTERM, stop_process)
         multilingual.use_part(place.slot.number, count)
         context = assemble(settings.of_worker(count), embedders=embedders, is_shared=True)
         context = replace(context, others_change=place.slot.numbers.is_reloading)
@@ -315,17 +315,14 @@ def welcome(context: Records, address: str) -> str:
     is_found = shutil.which("remembrancer") or not program.exists()
     command = "remembrancer" if is_found else shlex.quote(str(program))
     # If several servers start on a new store, only one creates the key.
+    key = None
     with context.store.lock("first key"):
-        key = (
-            keys.create(context, account=OWNER, label="first key").key.reveal()
-            if status.is_new(context)
-            else None
-        )
+        if status.is_new(context):
+            key = keys.create(context, account=OWNER, label="first key").key.reveal()
     if key is None:
         return "\n".join([*lines, f"Create a key: {command} keys create --account NAME", ""])
-    password_link = link(
-        context.settings.public_url.rstrip("/") or address, invite(context, OWNER).reveal()
-    )
+    base = context.settings.public_url.rstrip("/") or address
+    password_link = link(base, invite(context, OWNER).reveal())
     return "\n".join(
         [
             *lines,
@@ -386,12 +383,6 @@ def server_config(app: Starlette) -> uvicorn.Config:
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-
-
-def _stop(_signal: int, _frame: object) -> NoReturn:
-    # uvicorn raises the signal again after its shutdown. By default that would kill the process
-    # before the store is closed.
-    raise SystemExit(0)
 
 
 # parameters of mallopt(3)

@@ -245,7 +245,7 @@ class Supervisor:
             self._sandbox.service.close()
 
     def _serve_programs(self) -> NoReturn:
-        signal.signal(signal.SIGTERM, _exit)
+        signal.signal(signal.SIGTERM, stop_process)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the parent decides
         self._sandbox.clients.close()
         service = SandboxService(self._settings, self._sandbox)
@@ -369,5 +369,10 @@ def _share_metrics(data_folder: Path) -> Path:
     return folder
 
 
-def _exit(_signal: int, _frame: object) -> NoReturn:
+def stop_process(_signal: int, _frame: object) -> NoReturn:
+    """Handle SIGTERM: end this process, and clean up before.
+
+    uvicorn raises the signal again after its shutdown. By default that would kill the process
+    before the store is closed.
+    """
     raise SystemExit(0)
