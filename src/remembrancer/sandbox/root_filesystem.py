@@ -17,7 +17,8 @@ _FILES = {
     "etc/group": "nogroup:x:65534:\n",
     "etc/hosts": "127.0.0.1 localhost\n",
 }
-_INERT = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+_PLAIN = kernel.MS_NOSUID | kernel.MS_NODEV
+_INERT = _PLAIN | kernel.MS_NOEXEC
 # Libraries write their caches here while the zygote loads them.
 _SCRATCH = "size=8m,nr_inodes=200,mode=1777"
 
@@ -29,13 +30,7 @@ def build(plan: SandboxPlan) -> None:
     """
     root = Path(plan.root)
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount(
-        "tmpfs",
-        plan.root,
-        "tmpfs",
-        kernel.MS_NOSUID | kernel.MS_NODEV,
-        "size=1m,nr_inodes=4k,mode=755",
-    )
+    kernel.mount("tmpfs", plan.root, "tmpfs", _PLAIN, "size=1m,nr_inodes=4k,mode=755")
     for source in plan.visible:
         if Path(source).exists() and make_mount_point(root, source):
             kernel.bind_read_only(source, str(root / source[1:]))
@@ -49,12 +44,8 @@ def build(plan: SandboxPlan) -> None:
         (root / name).write_text(text, "utf-8")
     kernel.mount("tmpfs", str(root / WORK[1:]), "tmpfs", _INERT, _SCRATCH)
     kernel.pivot_root(plan.root, "old")
-    kernel.mount(
-        "none",
-        "/",
-        None,
-        kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV,
-    )
+    read_only = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | _PLAIN
+    kernel.mount("none", "/", None, read_only)
 
 
 def make_mount_point(root: Path, source: str) -> bool:
