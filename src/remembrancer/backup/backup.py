@@ -388,12 +388,8 @@ def _verify_store(folder: Path, manifest: BackupManifest) -> set[str]:
         if schema_of(tx) != manifest.store.schema_version:
             raise BackupDamaged(f"{path} does not have the schema of the manifest.")
         require_schema(tx, path, manifest.store.schema_version)
-        actual = digests(tx)
-        wrong = [
-            name
-            for name in {**actual, **manifest.tables}
-            if actual.get(name) != manifest.tables.get(name)
-        ]
+        actual, expected = digests(tx), manifest.tables
+        wrong = [name for name in actual | expected if actual.get(name) != expected.get(name)]
         if wrong:
             raise BackupDamaged(f"{path}: tables differ from the manifest: {', '.join(wrong)}.")
         if audit_head(tx) != manifest.audit_head:

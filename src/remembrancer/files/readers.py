@@ -162,13 +162,8 @@ def _leads_out(entry: zipfile.ZipInfo) -> bool:
     """
     name = entry.orig_filename.replace("\\", "/")
     is_link = (entry.external_attr >> 16) & 0o170000 == _SYMBOLIC_LINK
-    return (
-        is_link
-        or name.startswith("/")
-        or bool(_DRIVE.match(name))
-        or ".." in name.split("/")
-        or "\0" in name
-    )
+    is_absolute = name.startswith("/") or _DRIVE.match(name) is not None
+    return is_link or is_absolute or ".." in name.split("/") or "\0" in name
 
 
 def _read_svg(content: bytes) -> None:

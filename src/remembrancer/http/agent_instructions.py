@@ -48,12 +48,8 @@ def _render(template: str, base: str = "") -> str:
 
 
 def _template(name: str) -> str:
-    return (
-        resources.files("remembrancer.http")
-        .joinpath("templates", "agents", name)
-        .read_text("utf-8")
-        .rstrip("\n")
-    )
+    folder = resources.files("remembrancer.http").joinpath("templates", "agents")
+    return folder.joinpath(name).read_text("utf-8").rstrip("\n")
 
 
 def main() -> None:

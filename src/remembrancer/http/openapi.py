@@ -216,12 +216,9 @@ def schema_of(parameter: dict[str, Any]) -> dict[str, Any]:
 
 def _examples(model: type[BaseModel]) -> dict[str, Any]:
     extra = model.model_config.get("json_schema_extra")
-    examples = extra.get("examples", []) if isinstance(extra, dict) else []
-    return (
-        {f"example{n}": {"value": value} for n, value in enumerate(examples, 1)}
-        if isinstance(examples, list)
-        else {}
-    )
+    examples = extra.get("examples") if isinstance(extra, dict) else None
+    values = examples if isinstance(examples, list) else []
+    return {f"example{n}": {"value": value} for n, value in enumerate(values, 1)}
 
 
 def _success(operation: AnyOperation, refs: Refs) -> dict[str, Any]:

@@ -266,12 +266,10 @@ def _python_call(operation_id: str) -> str:
     operation = vars(Operations).get(operation_id)
     if operation is None:
         return ""
-    message = operation.body or operation.query
-    parts = [
-        *(["item_id"] if operation.has_item else []),
-        *([f"{message.__name__}(…)"] if message else []),
-    ]
-    return f"client.{operation_id}({', '.join(parts)})"
+    arguments = ["item_id"] if operation.has_item else []
+    if message := operation.body or operation.query:
+        arguments.append(f"{message.__name__}(…)")
+    return f"client.{operation_id}({', '.join(arguments)})"
 
 
 def _curl(url: str, method: str, operation: dict[str, Any], examples: list[Any]) -> str:
