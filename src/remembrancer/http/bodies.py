@@ -223,12 +223,9 @@ def fault(error: ErrorDetails) -> tuple[str, str]:
         location = (*location[:-1], _redact_name(str(location[-1])))
         message = "this request has no such field, and it erases or revokes: nothing was done"
     if error["type"] == "string_pattern_mismatch":
-        is_text = error.get("ctx", {}).get("pattern") == WITHOUT_NUL
-        message = (
-            "text must not contain NUL"
-            if is_text
-            else "does not have the form that the reference describes"
-        )
+        message = "does not have the form that the reference describes"
+        if error.get("ctx", {}).get("pattern") == WITHOUT_NUL:
+            message = "text must not contain NUL"
     return pointer(location), message
 
 

@@ -101,10 +101,7 @@ def document(operations: tuple[AnyOperation, ...]) -> dict[str, Any]:
                 for kind in errors.PROBLEMS
             },
             "headers": {
-                "RequestId": {
-                    "description": "Id of this request, also in the server's log.",
-                    "schema": {"type": "string"},
-                }
+                "RequestId": _response_header("Id of this request, also in the server's log.")
             },
             "securitySchemes": {
                 "key": {
@@ -152,10 +149,9 @@ def _operation(operation: AnyOperation, refs: Refs) -> dict[str, Any]:
             "examples": _examples(operation.body),
         }
         described["requestBody"] = {"required": True, "content": {"application/json": content}}
-    responses: dict[str, Any] = {
-        "200": _success(operation, refs),
-        **(_RANGE_RESPONSES if operation.has_ranges else {}),
-    }
+    responses: dict[str, Any] = {"200": _success(operation, refs)}
+    if operation.has_ranges:
+        responses |= _RANGE_RESPONSES
     prefix = _OPENAI if is_openai_path(operation.path) else ""
     for kind in _problems(operation):
         responses[str(kind.status)] = {"$ref": f"#/components/responses/{prefix}{kind.__name__}"}
@@ -164,17 +160,12 @@ def _operation(operation: AnyOperation, refs: Refs) -> dict[str, Any]:
 
 
 def _path_parameters(operation: AnyOperation) -> list[dict[str, Any]]:
-    names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
     schema = {"type": "string", "minLength": 1, "maxLength": limits.ID_CHARACTERS_MAX}
+    about = "An id from an earlier response."
     return [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": schema,
-            "description": "An id from an earlier response.",
-        }
-        for name in names
+        {"name": part[1:-1], "in": "path", "required": True, "schema": schema, "description": about}
+        for part in operation.path.split("/")
+        if part.startswith("{")
     ]
 
 
@@ -231,10 +222,9 @@ def _success(operation: AnyOperation, refs: Refs) -> dict[str, Any]:
         }
     headers: dict[str, Any] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
     if operation.takes_idempotency_key:
-        headers["Idempotent-Replayed"] = {
-            "description": "`true` if this is the response to an earlier request.",
-            "schema": {"type": "string", "const": "true"},
-        }
+        headers["Idempotent-Replayed"] = _response_header(
+            "`true` if this is the response to an earlier request.", const="true"
+        )
     return {"description": "Success.", "headers": headers, "content": content}
 
 
@@ -268,16 +258,14 @@ def _problem(kind: type[errors.Problem], refs: Refs, *, is_openai: bool) -> dict
         "example": openai_body(kind()) if is_openai else kind().body("01hzy4k6t7v2w"),
     }
     media_type = "application/json" if is_openai else errors.MEDIA_TYPE
-    response: dict[str, Any] = {"description": str(kind()), "content": {media_type: content}}
-    response["headers"] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
+    headers: dict[str, Any] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
     if kind is errors.Unauthorized:
-        response["headers"]["WWW-Authenticate"] = {
-            "description": "The authentication scheme.",
-            "schema": {"type": "string", "const": "Bearer"},
-        }
+        about = "The authentication scheme."
+        headers["WWW-Authenticate"] = _response_header(about, const="Bearer")
     if kind in (errors.TooManyRequests, errors.Unavailable):
-        response["headers"]["Retry-After"] = {
-            "description": "Seconds to wait.",
-            "schema": {"type": "string", "pattern": "^[0-9]+$"},
-        }
-    return response
+        headers["Retry-After"] = _response_header("Seconds to wait.", pattern="^[0-9]+$")
+    return {"description": str(kind()), "content": {media_type: content}, "headers": headers}
+
+
+def _response_header(description: str, **schema: Any) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string", **schema}}
