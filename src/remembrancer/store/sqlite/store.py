@@ -12,8 +12,8 @@ import struct
 import threading
 import time
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -645,15 +645,12 @@ class SqliteStore:
         with self._reader() as connection:
             return SqliteTransaction(connection, self._path).one_or_none(sql, **values)
 
-    def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
+    @contextmanager
+    def lock(self, *names: str, wait: bool = True) -> Iterator[bool]:
         """See Store.lock. Covers this process only, unless the store is or was shared."""
         self._inside.refuse()
         if self._closed:
             raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
-        return self._lock_everywhere(names, wait=wait)
-
-    @contextmanager
-    def _lock_everywhere(self, names: Sequence[str], *, wait: bool) -> Iterator[bool]:
         # first among the threads of this process, which share the locks of the file
         with self._names.lock(names, wait=wait) as is_ours:
             if not is_ours or self._ranges is None or not names:
