@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -242,7 +242,7 @@ class FairPlaces:
     def __init__(self, places: int, waiting_max: int) -> None:
         self._free, self._waiting_max = places, waiting_max
         self._lock = threading.Lock()  # guards `_free` and changes of the queue
-        self._queue: FairQueue[_Waiter] = FairQueue()
+        self._queue: FairQueue[Future[bool]] = FairQueue()  # of who waits: True for a place
 
     @property
     def free(self) -> int:
@@ -267,19 +267,19 @@ class FairPlaces:
                 refused = self._queue.remove_newest_of_longer(group)
                 if refused is None:
                     return False
-                refused.end(has_place=False)
-            waiter = _Waiter()
+                refused.set_result(False)
+            waiter = Future[bool]()
             self._queue.put(group, waiter)
         try:
-            while not waiter.ended.wait(seconds):
+            while wait([waiter], seconds).not_done:
                 check()
         except BaseException:
             with self._lock:
                 is_waiting = self._queue.remove(group, waiter)
-            if not is_waiting and waiter.has_place:  # it came at this very moment
+            if not is_waiting and waiter.result():  # it came at this very moment
                 self.give_back(group, 0.0)
             raise
-        return waiter.has_place
+        return waiter.result()
 
     def give_back(self, group: Hashable, seconds: float) -> None:
         """Give a place back that a group had for so many seconds."""
@@ -289,15 +289,4 @@ class FairPlaces:
             if item is None:
                 self._free += 1
             else:
-                item[1].end(has_place=True)
-
-
-class _Waiter:
-    """One that waits for a place, until it has one or is refused."""
-
-    def __init__(self) -> None:
-        self.ended, self.has_place = threading.Event(), False
-
-    def end(self, *, has_place: bool) -> None:
-        self.has_place = has_place
-        self.ended.set()
+                item[1].set_result(True)
