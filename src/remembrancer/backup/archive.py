@@ -380,7 +380,8 @@ class Archiver:
 
     def _compare(self, scratch: Path, at: datetime, *, is_base: bool) -> ArchiveSegment | None:
         """Write what differs from the last segment; None if nothing does."""
-        seq = self._segments[-1].seq + 1 if self._segments else 1
+        last = self._segments[-1] if self._segments else None
+        seq = last.seq + 1 if last else 1
         page_bytes = _page_bytes(scratch)
         before, digests = self._digests, bytearray()
         path = part_path(self._folder, seq)
@@ -410,7 +411,7 @@ class Archiver:
             pages=writer.count,
             sha256=sha256,
             state=state_of(digests),
-            previous=self._previous(),
+            previous=file_digest(segment_path(self._folder, last.seq)) if last else None,
             added_files=sorted(files if is_base else files - self._files),
             missing_files=sorted(missing),
         )
@@ -445,11 +446,6 @@ class Archiver:
                     flush_path(path.parent)
                 (files if path.exists() else missing).add(name)
         return files, missing
-
-    def _previous(self) -> str | None:
-        if not self._segments:
-            return None
-        return file_digest(segment_path(self._folder, self._segments[-1].seq))
 
     def _prune(self) -> None:
         """Remove segments that no moment of the period to keep needs, with their files."""

@@ -580,19 +580,14 @@ class _Restoring:
         if is_same_schema:
             wrong = [name for name in expected if actual.get(name) != expected[name]]
         else:
-            wrong = [
-                name
-                for name in ("accounts", "keys", "events", "cubes", "files", "audit")
-                if name in expected and _rows(actual, name) != expected[name].rows
-            ]
+            rows = {name: digest.rows for name, digest in actual.items()}
+            kept = ("accounts", "keys", "events", "cubes", "files", "audit")
+            present = [name for name in kept if name in expected]
+            wrong = [name for name in present if rows.get(name, 0) != expected[name].rows]
         if wrong or store.read(audit_head) != self._manifest.audit_head:
             raise RestoreRefused(
                 f"the restored store differs from the backup: {', '.join(wrong) or 'audit trail'}."
             )
-
-
-def _rows(digests: dict[str, TableDigest], name: str) -> int:
-    return digests[name].rows if name in digests else 0
 
 
 def _write(path: Path, content: bytes) -> None:

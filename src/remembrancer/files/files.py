@@ -458,12 +458,9 @@ def own_file(tx: Transaction, caller: Caller, filename: str) -> Row:
 
 def _file(tx: Transaction, caller: Caller, filename: str) -> Row | None:
     row = tx.one_or_none(SQL.file_named, filename=filename)
-    is_own = (
-        row is not None
-        and row.account_id == caller.account_id
-        and caller.pinned_user_id in (None, row.user_id)
-    )
-    return row if is_own else None
+    if row is None or row.account_id != caller.account_id:
+        return None
+    return row if caller.pinned_user_id in (None, row.user_id) else None
 
 
 def file_exists(tx: Transaction, caller: Caller, filenames: Sequence[str]) -> list[Row]:
