@@ -31,7 +31,7 @@ DUTIES = ("searched", "remembered", "sealed", "rated", "looked", "passed")
 
 SANDBOX_STATES: tuple[SandboxState, ...] = (*get_args(Level), "unavailable", "not started")
 
-_IN_FLIGHT = "remembrancer_requests_in_flight"
+_NAMESPACE, _IN_FLIGHT = "remembrancer", "requests_in_flight"
 MEDIA_TYPE = "text/plain; version=1.0.0; charset=utf-8; escaping=underscores"  # of the library
 
 
@@ -51,26 +51,21 @@ class ServerGauges:
         from prometheus_client import Gauge
 
         # of what all processes share, so that any of them may set it
-        of_all = partial(Gauge, registry=registry, multiprocess_mode="mostrecent")
-        self._due = of_all(
-            "remembrancer_duties_due", "Protocol duties due in the last day.", ("duty",)
-        )
-        self._done = of_all(
-            "remembrancer_duties_done", "Protocol duties fulfilled in the last day.", ("duty",)
-        )
-        self._records = of_all("remembrancer_records", "Stored records by kind.", ("kind",))
-        self._store_bytes = of_all("remembrancer_store_bytes", "Size of the store.")
+        gauge = partial(Gauge, registry=registry, namespace=_NAMESPACE)
+        of_all = partial(gauge, multiprocess_mode="mostrecent")
+        self._due = of_all("duties_due", "Protocol duties due in the last day.", ("duty",))
+        self._done = of_all("duties_done", "Protocol duties fulfilled in the last day.", ("duty",))
+        self._records = of_all("records", "Stored records by kind.", ("kind",))
+        self._store_bytes = of_all("store_bytes", "Size of the store.")
         self._sandbox = of_all(
-            "remembrancer_sandbox", "1 for the state of the sandbox, 0 for others.", ("state",)
+            "sandbox", "1 for the state of the sandbox, 0 for others.", ("state",)
         )
-        of_each = partial(Gauge, registry=registry, multiprocess_mode="livesum")
-        self._workers = of_each("remembrancer_workers", "Processes that answer requests.")
-        self._waiting = of_each("remembrancer_requests_waiting", "Requests that wait for a thread.")
-        self._index_bytes = of_each(
-            "remembrancer_index_memory_bytes", "Memory of the loaded search indexes."
-        )
+        of_each = partial(gauge, multiprocess_mode="livesum")
+        self._workers = of_each("workers", "Processes that answer requests.")
+        self._waiting = of_each("requests_waiting", "Requests that wait for a thread.")
+        self._index_bytes = of_each("index_memory_bytes", "Memory of the loaded search indexes.")
         self._memory_bytes = of_each(
-            "remembrancer_process_memory_bytes",
+            "process_memory_bytes",
             "Resident memory of the processes; what they share counts in each.",
         )
 
@@ -109,29 +104,26 @@ class Metrics:
         self._count_lock = Lock()
         self._next_count_s = 0.0  # of the clock, when to count what is stored again
         route, model = ("method", "route"), ("slot", "model")
-        counter = partial(Counter, registry=self._registry)
-        histogram = partial(Histogram, registry=self._registry)
-        gauge = partial(Gauge, registry=self._registry)
-        self.requests = counter("remembrancer_requests", "Requests answered.", (*route, "status"))
+        counter = partial(Counter, registry=self._registry, namespace=_NAMESPACE)
+        histogram = partial(Histogram, registry=self._registry, namespace=_NAMESPACE)
+        gauge = partial(Gauge, registry=self._registry, namespace=_NAMESPACE)
+        self.requests = counter("requests", "Requests answered.", (*route, "status"))
         self.request_seconds = histogram(
-            "remembrancer_request_seconds", "Request duration in seconds.", route, buckets=_SECONDS
+            "request_seconds", "Request duration in seconds.", route, buckets=_SECONDS
         )
         self.in_flight = gauge(_IN_FLIGHT, "Requests being answered.", multiprocess_mode="livesum")
-        self._model_calls = counter(
-            "remembrancer_model_calls", "Requests to language models.", (*model, "outcome")
-        )
-        self._model_tokens = counter(
-            "remembrancer_model_tokens", "Prompt and completion tokens.", (*model, "kind")
-        )
+        calls, tokens = (*model, "outcome"), (*model, "kind")
+        self._model_calls = counter("model_calls", "Requests to language models.", calls)
+        self._model_tokens = counter("model_tokens", "Prompt and completion tokens.", tokens)
         self._model_seconds = histogram(
-            "remembrancer_model_seconds",
+            "model_seconds",
             "Duration of a model request in seconds.",
             model,
             buckets=_MODEL_SECONDS,
         )
-        self._backups = counter("remembrancer_backups", "Scheduled backups.", ("outcome",))
+        self._backups = counter("backups", "Scheduled backups.", ("outcome",))
         self._backup_time = gauge(
-            "remembrancer_backup_timestamp_seconds",
+            "backup_timestamp_seconds",
             "Unix time of the newest scheduled backup; 0 without one.",
             multiprocess_mode="mostrecent",
         )
@@ -187,7 +179,7 @@ class Metrics:
 
     def requests_in_flight(self) -> int:
         """Return the number of requests that the server's processes are answering."""
-        return round(self._everywhere().get_sample_value(_IN_FLIGHT) or 0)
+        return round(self._everywhere().get_sample_value(f"{_NAMESPACE}_{_IN_FLIGHT}") or 0)
 
     def _everywhere(self) -> CollectorRegistry:
         """Return a registry of all processes of this server."""
