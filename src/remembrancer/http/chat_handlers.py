@@ -20,8 +20,6 @@ from ..agent.completions import (
     as_response,
     complete,
     pending_response,
-    served_model,
-    served_models,
     start_completion,
 )
 from ..protocol.agent import Chat, ChatAnswer
@@ -31,8 +29,6 @@ from ..protocol.openai_api import (
     Completion,
     ResponseObject,
     ResponseRequest,
-    ServedModel,
-    ServedModels,
     is_openai_path,
 )
 from ..protocol.operations import EVENT_STREAM
@@ -102,16 +98,6 @@ async def _events(call: Call[Any], work: Callable[[Emit], None]) -> AsyncIterato
             break
         yield event
     await result  # raises unforeseen errors: the connection is cut, and the log has the cause
-
-
-def list_models(call: Call[None]) -> ServedModels:
-    """List the models that this account may use."""
-    return served_models(call.context, call.caller)
-
-
-def show_model(call: Call[None]) -> ServedModel:
-    """Return one model by its name."""
-    return served_model(call.context, call.caller, call.item_id)
 
 
 def complete_chat(call: Call[Completion]) -> BaseModel | Response:

@@ -13,7 +13,7 @@ from ..files.blobs import open_blobs
 from ..files.files import FileUnknown, file_by_link, find_file
 from ..files.types import media_type
 from ..protocol import limits
-from ..protocol.errors import NotFound, RangeNotSatisfiable
+from ..protocol.errors import RangeNotSatisfiable
 from ..protocol.files import DownloadQuery
 from ..store import Row
 from .dispatch import Call
@@ -81,20 +81,15 @@ def file_response(
 
 def _file(call: Call[DownloadQuery]) -> Row:
     filename, link = call.request.path_params["filename"], call.input
-    is_name = len(filename) <= limits.ID_CHARACTERS_MAX and filename.isprintable()
-    has_key = "authorization" in call.request.headers
-    has_link = link.exp is not None and link.sig is not None
-    if has_link:
+    if len(filename) > limits.ID_CHARACTERS_MAX or not filename.isprintable():
+        filename = ""  # which no file has
+    if link.exp is not None and link.sig is not None:
         try:
-            if not is_name:
-                raise FileUnknown
-            return file_by_link(call.context, filename, exp=link.exp or 0, sig=link.sig or "")
-        except NotFound:
-            if not has_key:
+            return file_by_link(call.context, filename, exp=link.exp, sig=link.sig)
+        except FileUnknown:
+            if "authorization" not in call.request.headers:
                 raise
     caller = call.dispatcher.caller(call.request.headers)
-    if not is_name:
-        raise FileUnknown
     return find_file(call.context, filename, caller)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from ..accounts.prompts import read_prompt, set_prompt
-from ..agent.completions import embed
+from ..agent.completions import embed, served_model, served_models
 from ..agent.compliance import compliance
 from ..agent.second_look import second_look
 from ..agent.summarize import draft_summary, make_map
@@ -45,13 +45,7 @@ from ..protocol.memory import BatchWritten, TurnBatch
 from ..protocol.openai_api import Embed
 from ..protocol.operations import Documents, Operations
 from . import service_handlers
-from .chat_handlers import (
-    chat_with_agent,
-    complete_chat,
-    list_models,
-    respond_to_input,
-    show_model,
-)
+from .chat_handlers import chat_with_agent, complete_chat, respond_to_input
 from .dispatch import Call, Endpoint, ThreadPool, handles, reads, writes
 from .docs import docs_article, docs_page
 from .downloads import download
@@ -149,8 +143,8 @@ ROUTES: tuple[Endpoint, ...] = (
     handles(Operations.complete_chat, complete_chat, pool=_TALK, usage="chat"),
     handles(Operations.respond, respond_to_input, pool=_TALK, usage="chat"),
     handles(Operations.embed, _embed, pool=ThreadPool.SEARCH),
-    handles(Operations.list_models, list_models, pool=ThreadPool.SEARCH),
-    handles(Operations.show_model, show_model, pool=ThreadPool.SEARCH),
+    reads(Operations.list_models, served_models),
+    reads(Operations.show_model, served_model),
     reads(Operations.get_prompt, read_prompt),
     writes(Operations.put_prompt, set_prompt),
     # feedback, cubes, sandbox, files
