@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from .plan import (
@@ -31,6 +32,7 @@ class CollectedFiles:
     reason.
     """
 
+    bounds: RunLimits
     files: list[tuple[str, bytes]] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     not_named: int = 0  # files left out beyond those that `left_out` names
@@ -43,6 +45,47 @@ class CollectedFiles:
         else:
             self.not_named += 1
 
+    def add_folder(self, folder: int, prefix: str = "", depth: int = 0) -> None:
+        """Add what lies in the folder open as descriptor `folder`, whose path is `prefix`."""
+        names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+        for name in names[:FOLDER_ENTRIES_MAX]:
+            path = prefix + name.encode("utf-8", "replace").decode()
+            if not path.isprintable() or len(path.encode()) > NAME_BYTES_MAX:
+                reason = "its name has unprintable characters or is too long"
+                self.leave_out(_printable(path), reason)
+                continue
+            try:
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    self.add_file(name, folder, path)
+                elif not stat.S_ISDIR(status.st_mode):
+                    self.leave_out(path, "it is not a regular file")
+                elif depth == DEPTH_MAX:
+                    self.leave_out(path, f"it lies in folders nested more than {DEPTH_MAX} deep")
+                else:
+                    with _opened(name, folder, os.O_RDONLY | os.O_DIRECTORY, 0o700) as inner:
+                        self.add_folder(inner, f"{path}/", depth + 1)
+            except OSError as error:
+                self.leave_out(path, f"it could not be read: {error.strerror}")
+        self.not_named += max(len(names) - FOLDER_ENTRIES_MAX, 0)
+
+    def add_file(self, name: str, folder: int, path: str) -> None:
+        """Add a regular file of an open folder, if the limits allow it. Raises OSError."""
+        if len(self.files) >= self.bounds.files:
+            self.leave_out(path, f"a run returns at most {self.bounds.files} files")
+            return
+        with _opened(name, folder, os.O_RDONLY | os.O_NONBLOCK, 0o600) as file:
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                self.leave_out(path, "it is not a regular file")
+            # The apparent size, holes included: reading a sparse file returns all its zeros.
+            elif self.size + status.st_size > self.bounds.disk_bytes:
+                self.leave_out(path, f"a run returns at most {self.bounds.disk_bytes} bytes")
+            else:
+                content = b"".join(_read_chunks(file, status.st_size))
+                self.files.append((path, content))
+                self.size += len(content)
+
 
 def collect(folder: int, bounds: RunLimits) -> CollectedFiles:
     """Return the regular files below the folder open as descriptor `folder`.
@@ -50,78 +93,27 @@ def collect(folder: int, bounds: RunLimits) -> CollectedFiles:
     Files are opened by name relative to open folders. Links are not followed and no call blocks.
     Hidden files and folders (a leading dot) are skipped.
     """
-    collected = CollectedFiles()
-    _walk(folder, bounds, collected, "", 0)
+    collected = CollectedFiles(bounds)
+    collected.add_folder(folder)
     return collected
 
 
-def _walk(
-    folder: int, bounds: RunLimits, collected: CollectedFiles, prefix: str, depth: int
-) -> None:
-    names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
-    for name in names[:FOLDER_ENTRIES_MAX]:
-        path = prefix + name.encode("utf-8", "replace").decode()
-        if not path.isprintable() or len(path.encode()) > NAME_BYTES_MAX:
-            collected.leave_out(
-                _printable(path), "its name has unprintable characters or is too long"
-            )
-            continue
-        try:
-            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            if stat.S_ISDIR(status.st_mode):
-                if depth == DEPTH_MAX:
-                    collected.leave_out(
-                        path, f"it lies in folders nested more than {DEPTH_MAX} deep"
-                    )
-                    continue
-                inner = _open(name, folder, os.O_RDONLY | os.O_DIRECTORY, 0o700)
-                try:
-                    _walk(inner, bounds, collected, f"{path}/", depth + 1)
-                finally:
-                    os.close(inner)
-            elif stat.S_ISREG(status.st_mode):
-                _collect_file(name, folder, bounds, collected, path)
-            else:
-                collected.leave_out(path, "it is not a regular file")
-        except OSError as error:
-            collected.leave_out(path, f"it could not be read: {error.strerror}")
-    if len(names) > FOLDER_ENTRIES_MAX:
-        collected.not_named += len(names) - FOLDER_ENTRIES_MAX
-
-
-def _collect_file(
-    name: str, folder: int, bounds: RunLimits, collected: CollectedFiles, path: str
-) -> None:
-    if len(collected.files) >= bounds.files:
-        collected.leave_out(path, f"a run returns at most {bounds.files} files")
-        return
-    file = _open(name, folder, os.O_RDONLY | os.O_NONBLOCK, 0o600)
-    try:
-        status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode):
-            collected.leave_out(path, "it is not a regular file")
-        # The apparent size, holes included: reading a sparse file returns all its zeros.
-        elif collected.size + status.st_size > bounds.disk_bytes:
-            collected.leave_out(path, f"a run returns at most {bounds.disk_bytes} bytes")
-        else:
-            content = b"".join(_read_chunks(file, status.st_size))
-            collected.files.append((path, content))
-            collected.size += len(content)
-    finally:
-        os.close(file)
-
-
-def _open(name: str, folder: int, flags: int, mode: int) -> int:
-    """Open a file or folder, restoring permissions that the program removed.
+@contextmanager
+def _opened(name: str, folder: int, flags: int, mode: int) -> Iterator[int]:
+    """Open a file or folder for the block, restoring permissions that the program removed.
 
     Raises OSError for a link.
     """
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        return os.open(name, flags, dir_fd=folder)
+        descriptor = os.open(name, flags, dir_fd=folder)
     except PermissionError:
         os.chmod(name, mode, dir_fd=folder)
-        return os.open(name, flags, dir_fd=folder)
+        descriptor = os.open(name, flags, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _read_chunks(file: int, size: int) -> Iterator[bytes]:
