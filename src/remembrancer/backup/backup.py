@@ -565,7 +565,7 @@ class _Restoring:
             closing(open_store(url, pool=Pool.of(self._settings))) as target,
         ):
             expected = store_digest(source)
-            if copying.is_copy(target) or not copying.has_rows(target):
+            if copying.can_become_copy(target):
                 result = copying.copy(source, target, place=place, progress=progress)
                 if not result.is_same:
                     raise RestoreRefused(f"the copy in {place_of(url)} differs from the backup.")

@@ -303,14 +303,9 @@ def refuse_unfinished(store: Store) -> None:
         )
 
 
-def is_copy(store: Store) -> bool:
-    """Return True for an unfinished copy."""
-    return store.read(_mark_of) is not None
-
-
-def has_rows(store: Store) -> bool:
-    """Return True if a table of the store has rows that a new store does not have."""
-    return bool(store.read(_filled))
+def can_become_copy(store: Store) -> bool:
+    """Return True for an unfinished copy, and for a store with no more rows than a new one has."""
+    return store.read(lambda tx: _mark_of(tx) is not None or not _filled(tx))
 
 
 def _filled(tx: Transaction) -> list[str]:
