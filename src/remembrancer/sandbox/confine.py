@@ -60,11 +60,9 @@ def call_filter(plan: SandboxPlan) -> bytes:
     Where the filter is the same for all processes it is built once, before the forks, so that warm
     processes share its memory.
     """
-    return (
-        _isolated_filter()
-        if plan.level in ISOLATED_LEVELS
-        else seccomp.program(syscalls.machine(), isolated=False, own_pid=os.getpid())
-    )
+    if plan.level in ISOLATED_LEVELS:
+        return _isolated_filter()
+    return seccomp.program(syscalls.machine(), isolated=False, own_pid=os.getpid())
 
 
 @cache

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import messages as wire
-from .isolated_process import OPTIONS, PACKAGE_FOLDER, environment
+from .isolated_process import BOOTSTRAP, OPTIONS, PACKAGE_FOLDER, environment
 from .plan import RUNSC, WORK, SandboxPlan
 from .root_filesystem import make_mount_point
 from .runner import Cancellation, Runner, WorkerLost
@@ -34,10 +34,6 @@ _CAPABILITIES = [
     "CAP_SYS_ADMIN",
 ]
 _NAMESPACES = ("pid", "network", "ipc", "uts", "mount")
-_BOOTSTRAP = (
-    "import sys; sys.path[:0] = {0!r}; "
-    "from remembrancer.sandbox import gvisor_guest; gvisor_guest.main()"
-)
 
 
 class GvisorRunner(Runner):
@@ -127,12 +123,13 @@ def _make_bundle(bundle: Path, plan: SandboxPlan) -> None:
     ]
     for path in ("/proc", "/sys", "/dev", "/tmp", WORK):  # noqa: S108 - mount points in the bundle
         (root / path[1:]).mkdir(exist_ok=True)
-    import_paths = [PACKAGE_FOLDER, *filter(plan.can_read, sys.path)]
+    paths = [PACKAGE_FOLDER, *filter(plan.can_read, sys.path)]
+    code = BOOTSTRAP.format(paths=paths, module="gvisor_guest", arguments="")
     config = {
         "ociVersion": "1.0.0",
         "process": {
             "user": {"uid": 0, "gid": 0},
-            "args": [interpreter, *OPTIONS, "-c", _BOOTSTRAP.format(import_paths)],
+            "args": [interpreter, *OPTIONS, "-c", code],
             "env": [f"{name}={value}" for name, value in environment(WORK).items()],
             "cwd": WORK,
             "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), _CAPABILITIES),

@@ -9,9 +9,10 @@ from pathlib import Path
 from .plan import NS, WORK
 
 PACKAGE_FOLDER = str(Path(__file__).parents[2])
-_BOOTSTRAP = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from remembrancer.sandbox import {0}; {0}.main({1})"
+# Code that runs `main` of a module of this package, which it finds in `paths`.
+BOOTSTRAP = (
+    "import sys; sys.path[:0] = {paths!r}; "
+    "from remembrancer.sandbox import {module}; {module}.main({arguments})"
 )
 # Interpreter options: ignore the environment and the user's packages, write no bytecode caches.
 OPTIONS = ("-I", "-B", "-X", "utf8")
@@ -41,9 +42,9 @@ def start(
 
     The process has the environment of programs; its standard output is a pipe.
     """
-    command = [sys.executable, *OPTIONS, "-c", _BOOTSTRAP.format(module, arguments), PACKAGE_FOLDER]
+    code = BOOTSTRAP.format(paths=[PACKAGE_FOLDER], module=module, arguments=arguments)
     return subprocess.Popen(  # noqa: S603 - no word of it comes from outside
-        command,
+        [sys.executable, *OPTIONS, "-c", code],
         env=environment(WORK if level == NS else "."),
         pass_fds=descriptors,
         cwd="/",

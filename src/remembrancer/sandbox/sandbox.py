@@ -286,9 +286,7 @@ def levels_from(lowest: str) -> tuple[Level, ...]:
 
     gVisor is tried only if it is the minimum, because its runs take a second.
     """
-    return tuple(
-        level for level in LADDER[: LADDER.index(lowest) + 1] if level != GVISOR or lowest == GVISOR
-    )
+    return (GVISOR,) if lowest == GVISOR else LADDER[1 : LADDER.index(lowest) + 1]
 
 
 def visible() -> tuple[str, ...]:

@@ -71,12 +71,9 @@ def check(run: Run, bounds: RunLimits, level: str, folder: Path) -> None:
     """
     harmless = run("import numpy\nprint(numpy.arange(7).sum() * 2)", 20)
     if harmless["stdout"] != "42\n":
-        error = harmless["error"]
-        reason = (
-            f"{error['type']}: {error['message'].partition(chr(10))[0]}"
-            if error
-            else harmless["signal"] or harmless["stopped"]
-        )
+        reason = harmless["signal"] or harmless["stopped"]
+        if error := harmless["error"]:
+            reason = f"{error['type']}: {error['message'].partition(chr(10))[0]}"
         raise SelfTestFailed(f"a harmless program that imports numpy did not run ({reason})")
     if level == UNSAFE:
         return
