@@ -106,10 +106,9 @@ def find_secrets(text: str) -> list[DetectedSecret]:
 
     The first call of a process for a suspicious text takes half a second or more to load the rules.
     """
-    for start in range(0, len(text), _HINT_PIECE_CHARACTERS):
-        if _HINT.search(text, start, start + _HINT_PIECE_CHARACTERS + _HINT_CHARACTERS_MAX):
-            break
-    else:
+    piece_characters = _HINT_PIECE_CHARACTERS + _HINT_CHARACTERS_MAX
+    starts = range(0, len(text), _HINT_PIECE_CHARACTERS)
+    if not any(_HINT.search(text, start, start + piece_characters) for start in starts):
         return []
     # Replace bytes one for one, so that offsets stay valid.
     raw = text.encode("utf-8", "replace").replace(b"\x00", b" ")

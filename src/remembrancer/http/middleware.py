@@ -137,12 +137,10 @@ class RequestMiddleware:
 
     async def _delay(self, status: int, scope: Scope) -> None:
         """Delay a refusal for a caller that does not heed them."""
-        account_id = scope["in_flight"].entered_as
-        if status == Unauthorized.status or account_id is None:
-            address = scope["client"][0] if scope.get("client") else ""
-            await self.dispatcher.refusals.delay(address)
-        else:
-            await self.dispatcher.refusals.delay(account_id)
+        caller = scope["in_flight"].entered_as
+        if status == Unauthorized.status or caller is None:
+            caller = scope["client"][0] if scope.get("client") else ""
+        await self.dispatcher.refusals.delay(caller)
 
     def _record(self, scope: Scope, headers: Headers, status: int, seconds: float) -> None:
         """Count a request, write its line of the access log, and report its span."""
@@ -163,17 +161,14 @@ class RequestMiddleware:
             self.telemetry.report(fields, route, seconds, headers.get("traceparent", ""))
 
     def _admission_problem(self, scope: Scope, headers: Headers) -> Problem | None:
-        try:
-            check_host(headers, self.dispatcher.context.settings)
-        except MisdirectedRequest as problem:
-            return problem
         bytes_max = self.dispatcher.body_bytes_max(scope["method"], scope["path"])
         length = headers.get("content-length", "")
-        if length.isdecimal() and (len(length) > 18 or int(length) > bytes_max):
-            return too_large(bytes_max)
         try:
+            check_host(headers, self.dispatcher.context.settings)
+            if length.isdecimal() and (len(length) > 18 or int(length) > bytes_max):
+                return too_large(bytes_max)
             self.dispatcher.check_capacity(scope["in_flight"].account_id)
-        except Unavailable as problem:
+        except (MisdirectedRequest, Unavailable) as problem:
             return problem
         return None
 
