@@ -13,7 +13,7 @@ import threading
 import time
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -500,22 +500,13 @@ class RangeLocks:
         """Hold the locks of these names for the block; yield False if one is taken and `wait` is
         False. Raises OSError.
         """
-        places: list[int] = []
-        try:
-            # in order, so that two processes never wait for each other
-            for place in sorted({_place(name) for name in names}):
-                if not self._try(place):
-                    if not wait:
-                        break
-                    self._wait(place)
-                places.append(place)
-            else:
-                yield True
-                return
-            self._release(places)
-            yield False
-        finally:
-            self._release(places)
+        # in order, so that two processes never wait for each other
+        places = sorted({_place(name) for name in names})
+        with ExitStack() as locks:
+            is_locked = all(locks.enter_context(self._hold(place, wait=wait)) for place in places)
+            if not is_locked:
+                locks.close()
+            yield is_locked
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -524,34 +515,35 @@ class RangeLocks:
         The process that waits next holds the queue, so that one which writes without a pause does
         not take the turn again and again.
         """
-        places: list[int] = []
-        try:
-            for place in (_WRITE_QUEUE, _WRITE):
-                if not self._try(place):
-                    self._wait(place)
-                places.append(place)
-            self._release([places.pop(0)])
+        with ExitStack() as turn:
+            with self._hold(_WRITE_QUEUE):
+                turn.enter_context(self._hold(_WRITE))
             yield
-        finally:
-            self._release(places)
 
-    def _try(self, place: int) -> bool:
+    @contextmanager
+    def _hold(self, place: int, *, wait: bool = True) -> Iterator[bool]:
+        """Hold the lock of one byte for the block; yield False if it is taken and `wait` is
+        False.
+        """
         request = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
+        is_locked = self._try(request)
+        if wait and not is_locked:
+            fcntl.fcntl(self._file, fcntl.F_OFD_SETLKW, request)
+            is_locked = True
+        try:
+            yield is_locked
+        finally:
+            if is_locked:
+                release = struct.pack(_FLOCK, fcntl.F_UNLCK, os.SEEK_SET, place, 1, 0)
+                self._fcntl(self._file, fcntl.F_OFD_SETLK, release)
+
+    def _try(self, request: bytes) -> bool:
         if self._fcntl(self._file, fcntl.F_OFD_SETLK, request) == 0:
             return True
         number = ctypes.get_errno()
         if number in (11, 13):  # EAGAIN, EACCES: another process has it
             return False
         raise OSError(number, os.strerror(number))
-
-    def _wait(self, place: int) -> None:
-        request = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
-        fcntl.fcntl(self._file, fcntl.F_OFD_SETLKW, request)
-
-    def _release(self, places: list[int]) -> None:
-        while places:
-            request = struct.pack(_FLOCK, fcntl.F_UNLCK, os.SEEK_SET, places.pop(), 1, 0)
-            self._fcntl(self._file, fcntl.F_OFD_SETLK, request)
 
 
 def _place(name: str) -> int:
