@@ -93,8 +93,7 @@ def _run_alone(
 ) -> None:
     """Serve in this process."""
 
-    def begin(context: Context) -> None:
-        sweep_aside(context)
+    def announce(context: Context) -> None:
         print(welcome(context, _address(listener)), flush=True)
 
     def make_server(app: Starlette) -> uvicorn.Server:
@@ -103,7 +102,7 @@ def _run_alone(
         return uvicorn_server(app)
 
     context = _wait_for_store(settings, partial(assemble, settings))
-    _serve(context, begin, make_app, make_server, sockets=[listener])
+    _serve(context, announce, make_app, make_server, sockets=[listener])
 
 
 def _run_workers(
@@ -127,8 +126,7 @@ def _run_workers(
     if embedders:
         warm_shared(embedders[0])  # 15 MB for each of them, and a quarter of a second
 
-    def begin(context: Context) -> None:
-        sweep_aside(context)
+    def announce(context: Context) -> None:
         if not begun[0]:  # no process was here before
             begun[0] = 1
             print(welcome(context, address), flush=True)
@@ -138,14 +136,11 @@ def _run_workers(
         multilingual.use_part(place.slot.number, count)
         context = assemble(settings.of_worker(count), embedders=embedders, is_shared=True)
         context = replace(context, others_change=place.slot.numbers.is_reloading)
+        sandbox = RemoteSandbox(settings, place.sandbox)
         _serve(
             context,
-            begin if place.slot.number == 0 else lambda _context: None,
-            partial(
-                make_app,
-                sandbox=RemoteSandbox(settings, place.sandbox),
-                exports_metrics=place.slot.number == 0,
-            ),
+            announce,
+            partial(make_app, sandbox=sandbox, exports_metrics=place.slot.number == 0),
             lambda app: WorkerServer(server_config(app), place),
             sockets=[],
             slot=place.slot,
@@ -163,7 +158,7 @@ def _run_workers(
 
 def _serve(
     context: Context,
-    begin: Callable[[Context], object],
+    announce: Callable[[Context], None],
     make_app: Callable[[Context], Starlette],
     make_server: Callable[[Starlette], uvicorn.Server],
     *,
@@ -172,16 +167,20 @@ def _serve(
 ) -> None:
     """Serve an application over `context`, with maintenance, until stopped; then close all.
 
-    `slot` is that of a worker process; the first worker writes the backups.
+    `slot` is that of a worker process. The first one calls `announce`, removes the remains of
+    files, and writes the backups.
     """
+    is_first = slot is None or slot.number == 0
     maintenance, backups = Maintenance(context), None
     try:
         maintenance.start()
         app = make_app(context)
-        begin(context)  # nothing can be wrong with the settings any more
+        if is_first:  # nothing can be wrong with the settings any more
+            sweep_aside(context)
+            announce(context)
         maintenance.watch(app.state.dispatcher.use)
         _reload_on_hangup(maintenance, slot)
-        if (slot is None or slot.number == 0) and context.settings.backup_folder:
+        if is_first and context.settings.backup_folder:
             report = app.state.dispatcher.metrics.count_backup
             backups = ScheduledBackups(context.settings, context.store, report)
             backups.start()
