@@ -204,7 +204,8 @@ def write_backup(settings: Settings, target: Path, *, progress: copying.Progress
     try:
         with _part_of(target) as part:
             manifest = _fill(settings, part, progress)
-            _flush_all(part)
+            for path in (*part.rglob("*"), part):
+                flush_path(path)
             verify(part)
             (part / LOCK).unlink()
             part.rename(target)
@@ -357,12 +358,6 @@ def write_file(path: Path, chunks: Iterable[bytes]) -> str:
             digest.update(chunk)
             file.write(chunk)
     return digest.hexdigest()
-
-
-def _flush_all(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        flush_path(path)
-    flush_path(folder)
 
 
 def verify(folder: Path) -> BackupManifest:

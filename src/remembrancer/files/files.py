@@ -56,7 +56,8 @@ def safe_name(requested: str, extension: str) -> str:
         name = name[: -len(extension) - 1].rstrip(" .")
     if _DEVICES.match(name):
         name = f"_{name}"
-    return _cut(name)
+    raw = name[: limits.FILENAME_CHARACTERS_MAX].encode()[: limits.FILENAME_BYTES_MAX]
+    return raw.decode("utf-8", "ignore").rstrip(" .")  # without a character that was cut in half
 
 
 def safe_extension(requested: str) -> str:
@@ -84,14 +85,6 @@ def _clean(text: str) -> str:
             name.append(character)
         marks = 0
     return "".join(name).lstrip(" .-").rstrip(" .")
-
-
-def _cut(name: str) -> str:
-    name = name[: limits.FILENAME_CHARACTERS_MAX]
-    name = name.encode()[: limits.FILENAME_BYTES_MAX].decode(
-        "utf-8", "ignore"
-    )  # only a character that was cut in half
-    return name.rstrip(" .")
 
 
 # --- Signed links: anyone with a link can download one file for a limited time, without a key

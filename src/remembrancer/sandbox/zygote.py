@@ -36,7 +36,8 @@ def main(descriptor: int) -> NoReturn:
     plan = plans.from_json(control.recv(_PLAN_BYTES_MAX))
     try:
         os.setsid()
-        _prefer_oom_kill()
+        with contextlib.suppress(OSError):  # when memory runs out, the kernel kills these first
+            Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
         statm = os.open("/proc/self/statm", os.O_RDONLY)
         _confine(plan)
         _preload(plan)
@@ -46,12 +47,6 @@ def main(descriptor: int) -> NoReturn:
     except OSError as error:
         control.send(FAILED + str(error).encode("utf-8", "replace"))
     os._exit(1)
-
-
-def _prefer_oom_kill() -> None:
-    """Ask the kernel to kill sandbox processes first when the machine runs out of memory."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
 
 
 def _confine(plan: SandboxPlan) -> None:
