@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -429,7 +428,7 @@ def _send(call: Call[Any], template: str, values: Values) -> Response:
 
 # --- Written as a static site -----------------------------------------------------------------
 
-_ADDRESS = re.compile(r'\b(href|src)="([^"]*)"')
+_ADDRESS, _ID = re.compile(r'\b(href|src)="([^"]*)"'), re.compile(r'\sid="([^"]*)"')
 
 
 def write_site(target: Path) -> list[str]:
@@ -486,38 +485,20 @@ def _with_relative_links(html: str, name: str) -> str:
     return _ADDRESS.sub(relative, html)
 
 
-class _Links(HTMLParser):
-    """The ids of a page, and the addresses that it links to or loads."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.ids: set[str] = set()
-        self.addresses: list[str] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collect the ids and addresses of an element of any kind."""
-        del tag
-        for name, value in attrs:
-            if name == "id" and value:
-                self.ids.add(value)
-            elif name in ("href", "src", "srcset") and value is not None:
-                self.addresses.append(value)
-
-
 def broken_links(target: Path) -> Iterator[str]:
     """Yield each link of a written site that leads to no file or anchor of it."""
-    files = sorted(target.resolve().rglob("*.html"))
-    parsed = {file: _Links(file.read_text("utf-8")) for file in files}
-    for file, page in parsed.items():
-        for address in page.addresses:
+    root = target.resolve()
+    files = {file: file.read_text("utf-8") for file in sorted(root.rglob("*.html"))}
+    ids = {file: set(_ID.findall(html)) for file, html in files.items()}
+    for file, html in files.items():
+        for _, address in _ADDRESS.findall(html):
             parts = urlsplit(address)
             if parts.scheme in ("http", "https", "mailto"):
                 continue
             to = (file.parent / parts.path).resolve() if parts.path else file
-            has_anchor = not parts.fragment or (to in parsed and parts.fragment in parsed[to].ids)
+            has_anchor = not parts.fragment or parts.fragment in ids.get(to, ())
             if not to.is_file() or not has_anchor:
-                yield f"{file.relative_to(target.resolve())}: {address}"
+                yield f"{file.relative_to(root)}: {address}"
 
 
 def main() -> None:
