@@ -369,9 +369,15 @@ def copy_file(source: Path, target: Path, *, flush: bool = True) -> None:
     """
     with engine_errors(source):
         target.touch(0o600, exist_ok=False)
-        with closing(open_reader(source)) as reader:
-            reader.pragma("mmap_size", 0)  # every page is read once: no use in keeping them
-            copy_pages(reader, target, flush=flush)
+        with (
+            closing(open_reader(source)) as reader,
+            closing(connect(str(target), apsw.SQLITE_OPEN_READWRITE)) as copy,
+        ):
+            if not flush:
+                copy.pragma("synchronous", 0)
+                copy.pragma("journal_mode", "off")
+            with copy.backup("main", reader, "main") as run:
+                run.step(-1)  # all pages in one step: several steps would restart at every write
 
 
 class ChangeWatch:
@@ -391,20 +397,6 @@ class ChangeWatch:
     def close(self) -> None:
         """Close the store."""
         self._connection.close()
-
-
-def copy_pages(reader: apsw.Connection, target: Path, *, flush: bool = True) -> None:
-    """Copy the database of a connection to the file `target`, in one read transaction.
-
-    Raises errors of the driver.
-    """
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    with closing(connect(str(target), flags)) as copy:
-        if not flush:
-            copy.pragma("synchronous", 0)
-            copy.pragma("journal_mode", "off")
-        with copy.backup("main", reader, "main") as run:
-            run.step(-1)  # all pages in one step: several steps would restart at every write
 
 
 @contextmanager
