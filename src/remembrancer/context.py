@@ -132,22 +132,17 @@ def restore_mark(data_folder: Path) -> Path:
     return data_folder / "restore.unfinished"
 
 
-def refuse_unfinished_restore(data_folder: Path) -> None:
-    """Raise RestoreUnfinished for a data folder with half of a backup."""
-    if restore_mark(data_folder).exists():
-        raise RestoreUnfinished(
-            f"{data_folder} holds a restore that was interrupted: run the same"
-            " `remembrancer restore` again"
-        )
-
-
 def open_records(settings: Settings, *, is_shared: bool = False) -> Records:
     """Open the store of `settings`, creating the data folder if needed.
 
     `is_shared`: other processes serve it too. Raises everything that `open_store` raises,
     CopyUnfinished and RestoreUnfinished.
     """
-    refuse_unfinished_restore(settings.data_folder)
+    if restore_mark(settings.data_folder).exists():
+        raise RestoreUnfinished(
+            f"{settings.data_folder} holds a restore that was interrupted: run the same"
+            " `remembrancer restore` again"
+        )
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = open_store(
         settings.store_url,

@@ -95,11 +95,6 @@ class DocsPage:
     headings: list[Heading]
     html: Markup
 
-    @property
-    def address(self) -> str:
-        """The path that serves the page."""
-        return address_of(self.name)
-
 
 class Section(NamedTuple):
     """A part of a page under one heading, as search finds it."""
