@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from ..settings import SettingInvalid
+from .durable import private
 from .engine import DataFolderBusy, DataFolderReadable, Pool, Store, StoreUnavailable
 
 # --- One server per data folder, by an advisory lock that dies with it; no other user may enter
@@ -42,12 +43,10 @@ def hold(folder: Path) -> IO[bytes]:
     The file stays: removing it would let two servers lock two files of one name. Raises
     DataFolderBusy with the process that holds it, and StoreUnavailable if locking fails.
     """
-    path, flags = folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    path = folder / _FILE
     try:
         with ExitStack() as until_held:
-            lock = until_held.enter_context(
-                os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
-            )
+            lock = until_held.enter_context(open(path, "a+b", buffering=0, opener=private))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             lock.truncate(0)
             lock.write(f"{os.getpid()}\n".encode())
