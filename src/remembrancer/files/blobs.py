@@ -289,12 +289,9 @@ class S3Blobs(Blobs):
             "timeout": attempt,
             "connect_timeout": min(timedelta(seconds=CONNECT_SECONDS_MAX), attempt),
         }
+        retry: Any = {"max_retries": 3, "retry_timeout": attempt}
         try:
-            self._store = S3Store.from_url(
-                where,
-                client_options=options,
-                retry_config={"max_retries": 3, "retry_timeout": attempt},
-            )
+            self._store = S3Store.from_url(where, client_options=options, retry_config=retry)
         except BaseError as error:
             raise SettingInvalid(
                 f"`blobs`: {where!r} is not an address such as s3://BUCKET/PREFIX, or an AWS_…"

@@ -144,11 +144,9 @@ def _operation(operation: AnyOperation, refs: Refs) -> dict[str, Any]:
     ]:
         described["parameters"] = parameters
     if operation.body:
-        content = {
-            "schema": refs[operation.body, "validation"],
-            "examples": _examples(operation.body),
-        }
-        described["requestBody"] = {"required": True, "content": {"application/json": content}}
+        schema, examples = refs[operation.body, "validation"], _examples(operation.body)
+        content = {"application/json": {"schema": schema, "examples": examples}}
+        described["requestBody"] = {"required": True, "content": content}
     responses: dict[str, Any] = {"200": _success(operation, refs)}
     if operation.has_ranges:
         responses |= _RANGE_RESPONSES

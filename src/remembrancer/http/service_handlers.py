@@ -30,12 +30,9 @@ _log = logging.getLogger(__name__)
 
 def status_record(call: Call[None]) -> StatusRecord:
     """Return the status record of this server."""
-    dispatcher = call.dispatcher
-    return status.record(
-        call.context,
-        connections=dispatcher.metrics.requests_in_flight(),
-        sandbox=dispatcher.sandbox.state,
-    )
+    connections = call.dispatcher.metrics.requests_in_flight()
+    sandbox = call.dispatcher.sandbox.state
+    return status.record(call.context, connections=connections, sandbox=sandbox)
 
 
 def home(call: Call[None]) -> BaseModel | Response:

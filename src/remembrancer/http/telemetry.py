@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 NAME = "remembrancer"
 TIMEOUT_S = 5.0  # of one export; requests never wait for it
+# of the samples to export, by type of metric
+_ENDINGS = {"gauge": ("",), "counter": ("_total",), "histogram": ("_count", "_sum")}
 
 
 class Telemetry:
@@ -102,10 +104,7 @@ def _observe(meters: Any, metrics: Metrics) -> None:
     meter = meters.get_meter(NAME, __version__)
     for family in metrics.families():
         is_gauge = family.type == "gauge"
-        names = (
-            [family.name] if is_gauge else [f"{family.name}_{end}" for end in _ends(family.type)]
-        )
-        for name in names:
+        for name in (f"{family.name}{ending}" for ending in _ENDINGS[family.type]):
 
             def read(
                 _options: CallbackOptions, name: str = name, family_name: str = family.name
@@ -120,7 +119,3 @@ def _observe(meters: Any, metrics: Metrics) -> None:
 
             make = meter.create_observable_gauge if is_gauge else meter.create_observable_counter
             make(name, callbacks=[read], description=family.documentation)
-
-
-def _ends(kind: str) -> tuple[str, ...]:
-    return ("count", "sum") if kind == "histogram" else ("total",)

@@ -42,14 +42,8 @@ class Server:
 
     def __init__(self, folder: Path, **settings: str) -> None:
         environment = {"REMEMBRANCER_DATA": str(folder), "REMEMBRANCER_PORT": "0", **settings}
-        command = [
-            "env",
-            *(f"{name}={value}" for name, value in environment.items()),
-            sys.executable,
-            "-m",
-            "remembrancer",
-            "serve",
-        ]
+        variables = [f"{name}={value}" for name, value in environment.items()]
+        command = ["env", *variables, sys.executable, "-m", "remembrancer", "serve"]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.log = folder / "server.log"
         with self.log.open("ab") as log:
