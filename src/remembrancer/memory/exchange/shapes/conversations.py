@@ -23,6 +23,8 @@ from .records import (
     DialoguePart,
     DialogueSession,
     Entry,
+    EntryInvalid,
+    EntryLeftOut,
     InvalidRecord,
     MaybeEntry,
     Reason,
@@ -72,8 +74,7 @@ def read_chatgpt(document: SourceDocument) -> Iterator[Record]:
     def read(entry: Entry) -> Iterator[Record]:
         nodes = entry.value.get("mapping")
         if not isinstance(nodes, dict):
-            yield entry.invalid("it has no `mapping` of messages")
-            return
+            raise EntryInvalid("it has no `mapping` of messages")
         messages = {
             key: node["message"] | {"id": key} if isinstance(node["message"], dict) else 0
             for key, node in nodes.items()
@@ -118,15 +119,13 @@ def _role(message: dict[str, Any]) -> str:
 def _chatgpt_message(message: Entry) -> Iterator[DialoguePart]:
     role, content = _role(message.value), message.value.get("content")
     if not isinstance(content, dict):
-        yield message.invalid("`content` is not an object")
-        return
+        raise EntryInvalid("`content` is not an object")
     text, media = _chatgpt_text(content)
     if role == "system" and not text.strip():
         return  # the empty root of most conversations
     reason = _chatgpt_reason(message.value, role, text_of(content, "content_type"))
     if reason:
-        yield message.left_out(reason)
-        return
+        raise EntryLeftOut(reason)
     left_out = [message.left_out(Reason.MEDIA)] * media
     at = message.value.get("create_time")
     yield from spoken(message, role, text, left_out, key=message.value["id"], at=at)
@@ -214,8 +213,7 @@ def _claude_message(branch: set[str], message: Entry) -> Iterator[DialoguePart]:
     value, content = message.value, message.value.get("content")
     key, role = text_of(value, "uuid"), _CLAUDE_ROLES.get(text_of(value, "sender"))
     if role is None or (branch and key not in branch):
-        yield message.left_out(Reason.SYSTEM if role is None else Reason.BRANCH)
-        return
+        raise EntryLeftOut(Reason.SYSTEM if role is None else Reason.BRANCH)
     if isinstance(content, list) and content:
         text, left_out = content_texts(message, content)
     else:
@@ -289,20 +287,16 @@ def read_claude_code(document: SourceDocument) -> Iterator[Record]:
 def _claude_code_message(line: Entry) -> Iterator[DialoguePart]:
     entry, message = line.value, line.value.get("message")
     if entry.get("isSidechain"):
-        yield line.left_out(Reason.SUBAGENT)
-        return
+        raise EntryLeftOut(Reason.SUBAGENT)
     if entry.get("type") not in _SPEAKERS or any(entry.get(flag) for flag in _FLAGS):
-        yield line.left_out(Reason.MACHINE)
-        return
+        raise EntryLeftOut(Reason.MACHINE)
     if not isinstance(message, dict) or not isinstance(message.get("content"), str | list):
-        yield line.invalid("`message` has no content")
-        return
+        raise EntryInvalid("`message` has no content")
     raw, left_out = content_texts(line, message["content"])
     text, role = _INSERTED.sub("", raw).strip(), str(entry["type"])
     if (raw and not text) or (role == "user" and text.startswith(_CLAUDE_CODE_NOT_TYPED)):
         yield from left_out
-        yield line.left_out(Reason.MACHINE)
-        return
+        raise EntryLeftOut(Reason.MACHINE)
     key, at = text_of(entry, "uuid"), entry.get("timestamp")
     yield from spoken(line, role, text, left_out, key=key, at=at)
 
@@ -383,16 +377,13 @@ def _codex_item(line: Entry, item: dict[str, Any]) -> Iterator[DialoguePart]:
     kind, role = text_of(item, "type"), text_of(item, "role")
     if kind != "message":
         reason = Reason.TOOL_RESULT if kind.endswith("_output") else Reason.TOOL_CALL
-        yield line.left_out(_CODEX_ITEMS.get(kind, reason))
-        return
+        raise EntryLeftOut(_CODEX_ITEMS.get(kind, reason))
     if role not in _SPEAKERS:
-        yield line.left_out(Reason.SYSTEM)
-        return
+        raise EntryLeftOut(Reason.SYSTEM)
     text, left_out = content_texts(line, item.get("content"))
     if role == "user" and text.lstrip().startswith(_CODEX_NOT_TYPED):
         yield from left_out
-        yield line.left_out(Reason.MACHINE)
-        return
+        raise EntryLeftOut(Reason.MACHINE)
     number = line.place.rpartition(" ")[2]  # the identity: a rollout is only ever appended to
     yield from spoken(line, role, text, left_out, key=number, at=line.value.get("timestamp"))
 
@@ -461,17 +452,13 @@ def _openai(entry: Entry) -> Iterator[DialoguePart]:
         yield from entry.other()
         return
     if isinstance(kind, str) and kind in _OPENAI_ITEMS:
-        yield entry.left_out(_OPENAI_ITEMS[kind])
-        return
+        raise EntryLeftOut(_OPENAI_ITEMS[kind])
     if role not in _OPENAI_ROLES:
-        yield entry.invalid("`role` is not one of " + ", ".join(_OPENAI_ROLES))
-        return
+        raise EntryInvalid("`role` is not one of " + ", ".join(_OPENAI_ROLES))
     if role in _OPENAI_OTHERS:
-        yield entry.left_out(_OPENAI_OTHERS[role])
-        return
+        raise EntryLeftOut(_OPENAI_OTHERS[role])
     if content is not None and not isinstance(content, str | list):
-        yield entry.invalid("`content` is neither a string nor a list")
-        return
+        raise EntryInvalid("`content` is neither a string nor a list")
     text, left_out = content_texts(entry, content)
     if not text and isinstance(content, list):
         text = "\n".join(text_of(part, "refusal") for part in objects(content)).strip()

@@ -23,6 +23,8 @@ from .records import (
     DialoguePart,
     DialogueSession,
     Entry,
+    EntryInvalid,
+    EntryLeftOut,
     ImportRefused,
     MaybeEntry,
     Reason,
@@ -94,8 +96,7 @@ def read_mem0(document: SourceDocument) -> Iterator[Record]:
 def _memory(entry: Entry) -> Iterator[Record]:
     memory = entry.value
     if entry.key == "relations":
-        yield entry.left_out(Reason.RELATION)
-        return
+        raise EntryLeftOut(Reason.RELATION)
     if entry.key not in _LISTS or memory.keys() == {"value"}:
         yield from entry.other()
         return
@@ -106,8 +107,7 @@ def _memory(entry: Entry) -> Iterator[Record]:
     yield from left_out
     text = memory.get("memory")
     if not isinstance(text, str) or not text.strip():
-        yield entry.invalid("`memory` is not a text")
-        return
+        raise EntryInvalid("`memory` is not a text")
     created_at, updated_at, ends_at = (
         moment(memory.get(name)) for name in ("created_at", "updated_at", "expiration_date")
     )
@@ -206,8 +206,7 @@ def _edge_or_episode(entry: Entry) -> Iterator[Record]:
 def _edge(entry: Entry) -> Iterator[Record]:
     edge = entry.value
     if not text_of(edge, "fact"):
-        yield entry.invalid("`fact` is not a text")
-        return
+        raise EntryInvalid("`fact` is not a text")
     names = ("valid_at", "invalid_at", "expired_at", "reference_time", "created_at")
     times = {name: moment(edge.get(name)) for name in names}
     ends = times["invalid_at"] or times["expired_at"]
@@ -231,13 +230,11 @@ def _episode(entry: Entry) -> Iterator[Record]:
     at = moment(episode.get("valid_at") or episode.get("created_at"))
     content = text_of(episode, "content")
     if not content:
-        yield entry.invalid("`content` is not a text")
-        return
+        raise EntryInvalid("`content` is not a text")
     spoken = _SPOKEN.match(content) if episode.get("source") == "message" else None
     role = (spoken[1] or spoken[2]).lower() if spoken else ""
     if role == "system":
-        yield entry.left_out(Reason.SYSTEM)
-        return
+        raise EntryLeftOut(Reason.SYSTEM)
     is_answer = spoken is None or _GRAPHITI_ROLES[role] == "assistant"
     text = spoken[3] if spoken else content
     group = text_of(episode, "group_id")
@@ -367,8 +364,7 @@ def _fact(bank: str | None, session: str, entry: Entry) -> Iterator[Record]:
         yield from entry.other()
         return
     if not text:
-        yield entry.invalid("`text` is not a text")
-        return
+        raise EntryInvalid("`text` is not a text")
     names = ("occurred_start", "mentioned_at", "event_date", "date", "created_at")
     times = (moment(entry.value.get(name)) for name in names)
     yield statement(
@@ -451,8 +447,7 @@ def _oldest_first(document: SourceDocument) -> list[MaybeEntry]:
 def _listed_message(entry: Entry) -> Iterator[DialoguePart]:
     kind = text_of(entry.value, "message_type")
     if kind not in _LISTED:
-        yield entry.left_out(_LISTED_OTHERS.get(kind, Reason.MACHINE))
-        return
+        raise EntryLeftOut(_LISTED_OTHERS.get(kind, Reason.MACHINE))
     text, left_out = content_texts(entry, entry.value.get("content"))
     key, at = text_of(entry.value, "id"), entry.value.get("date")
     yield from spoken(entry, _LISTED[kind], text, left_out, key=key, at=at)
@@ -476,8 +471,7 @@ def _passage(entry: Entry) -> Iterator[Record]:
     metadata, left_out = fitting_metadata(entry, every)
     yield from left_out
     if not text.strip():
-        yield entry.left_out(Reason.EMPTY)
-        return
+        raise EntryLeftOut(Reason.EMPTY)
     at, key = moment(passage.get("created_at")), digest("letta", text_of(passage, "id"), text)
     yield statement(entry.place, text, session="letta", id=key, valid_from=at, metadata=metadata)
 
@@ -509,15 +503,13 @@ def _agent(entry: Entry) -> Iterator[Record]:
 def _agent_message(entry: Entry, *, speaks_by_tool: bool) -> Iterator[DialoguePart]:
     message, role = entry.value, text_of(entry.value, "role")
     if role not in ("user", "assistant"):
-        yield entry.left_out(_LETTA_OTHERS.get(role, Reason.TOOL_RESULT))
-        return
+        raise EntryLeftOut(_LETTA_OTHERS.get(role, Reason.TOOL_RESULT))
     text, left_out = content_texts(entry, message.get("content"))
     yield from left_out
     if role == "user":
         text = _typed(text)
         if not text:
-            yield entry.left_out(Reason.MACHINE)
-            return
+            raise EntryLeftOut(Reason.MACHINE)
     else:
         answer, calls = _answers(message)
         yield from [entry.left_out(Reason.TOOL_CALL)] * calls
@@ -664,8 +656,7 @@ def _summary(entry: Entry, at: datetime | None) -> Iterator[Record]:
         if (text := text_of(record, name))
     ]
     if not parts and not request:
-        yield entry.left_out(Reason.EMPTY)
-        return
+        raise EntryLeftOut(Reason.EMPTY)
     response = "\n\n".join(parts)
     yield turn_record(
         entry.place,
@@ -682,8 +673,7 @@ def _prompt(entry: Entry, at: datetime | None) -> Iterator[Record]:
     record = entry.value
     session, text = text_of(record, "content_session_id"), text_of(record, "prompt_text")
     if not text:
-        yield entry.invalid("`prompt_text` is not a text")
-        return
+        raise EntryInvalid("`prompt_text` is not a text")
     yield turn_record(
         entry.place,
         query=text,

@@ -32,6 +32,14 @@ class ImportRefused(ValueError):
     """The file cannot be imported. The message says where and why; nothing was stored."""
 
 
+class EntryLeftOut(Exception):
+    """An entry that is not imported. The message is the reason."""
+
+
+class EntryInvalid(ValueError):
+    """An entry that cannot be imported although it should be. The message says what is wrong."""
+
+
 class Reason(StrEnum):
     """Why something is not imported."""
 
@@ -111,10 +119,10 @@ def object_at(place: str, value: object, key: str | None = None) -> MaybeEntry:
 
 def each(
     entries: Iterable[MaybeEntry], read: Callable[[Entry], Iterator[Part]]
-) -> Iterator[Part | InvalidRecord]:
+) -> Iterator[Part | LeftOutRecord]:
     """Yield what a function reads from each entry; what is invalid already is passed through.
 
-    An entry with a time that cannot be read (TimeUnknown) is invalid.
+    The function raises EntryLeftOut or EntryInvalid to read no more of an entry.
     """
     for entry in entries:
         if isinstance(entry, InvalidRecord):
@@ -122,7 +130,9 @@ def each(
             continue
         try:
             yield from read(entry)
-        except TimeUnknown as error:
+        except EntryLeftOut as error:
+            yield entry.left_out(str(error))
+        except EntryInvalid as error:
             yield entry.invalid(str(error))
 
 
@@ -229,7 +239,7 @@ YEAR_FIRST, YEAR_LAST = 2, 9998  # the first and last year overflow in other tim
 _FRACTION = re.compile(r"(\.\d{6})\d+")  # more digits than microseconds
 
 
-class TimeUnknown(ValueError):
+class TimeUnknown(EntryInvalid):
     """A time that cannot be read. The message quotes its beginning."""
 
 
@@ -314,11 +324,11 @@ def conversation(
     """Yield the turns of one conversation.
 
     `name` is the member that lists its messages, which `read` reads; `created` that of its time.
+    Raises EntryInvalid.
     """
     messages = entry.value.get(name)
     if not isinstance(messages, list):
-        yield entry.invalid(f"it has no list `{name}`")
-        return
+        raise EntryInvalid(f"it has no list `{name}`")
     try:
         session = replace(session, started_at=moment(entry.value.get(created)))
     except TimeUnknown as error:
