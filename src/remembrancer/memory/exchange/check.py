@@ -131,11 +131,11 @@ class ExportCheck:
 
     def _refuse_taken(self, name: str, batch: Sequence[Numbered]) -> None:
         """Refuse identifiers that other accounts have."""
-        if name not in ELSEWHERE:
+        if name not in NAMED:
             return
-        ids = _ids([one.record for one in batch])
+        (_, sql), ids = NAMED[name], _ids([one.record for one in batch])
         rows = self.context.store.read(
-            lambda tx: tx.all(ELSEWHERE[name], ids=ids, account_id=self.caller.account_id)
+            lambda tx: tx.all(sql, ids=ids, account_id=self.caller.account_id)
         )
         others = {row.id for row in rows}
         for one in batch:
@@ -199,19 +199,14 @@ class ExportCheck:
 
 # --- Comparison with the target: also within the transactions that write --------------------------
 
-NAMED = {  # members whose records have an identifier of their own
-    "events.jsonl": SQL.events_named,
-    "facts.jsonl": SQL.facts_named,
-    "summaries.jsonl": SQL.summaries_named,
-    "cubes.jsonl": SQL.cubes_named,
-    "files.jsonl": SQL.files_named,
-}
-ELSEWHERE = {
-    "events.jsonl": SQL.events_elsewhere,
-    "facts.jsonl": SQL.facts_elsewhere,
-    "summaries.jsonl": SQL.summaries_elsewhere,
-    "cubes.jsonl": SQL.cubes_elsewhere,
-    "files.jsonl": SQL.files_elsewhere,
+# Members whose records have an identifier of their own, with the statements that find identifiers
+# in this account, and in others.
+NAMED = {
+    "events.jsonl": (SQL.events_named, SQL.events_elsewhere),
+    "facts.jsonl": (SQL.facts_named, SQL.facts_elsewhere),
+    "summaries.jsonl": (SQL.summaries_named, SQL.summaries_elsewhere),
+    "cubes.jsonl": (SQL.cubes_named, SQL.cubes_elsewhere),
+    "files.jsonl": (SQL.files_named, SQL.files_elsewhere),
 }
 
 
@@ -222,7 +217,7 @@ def rows_named(tx: Transaction, name: str, records: Sequence[Any]) -> dict[str, 
     """
     if name not in NAMED:
         return {}
-    return {row.id: row for row in tx.all(NAMED[name], ids=_ids(records))}
+    return {row.id: row for row in tx.all(NAMED[name][0], ids=_ids(records))}
 
 
 def identifier_of(record: Any) -> str:
