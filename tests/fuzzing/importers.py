@@ -25,9 +25,9 @@ from remembrancer import testing
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.archive import Archive, is_export
 from remembrancer.memory.exchange.check import ExportCheck
-from remembrancer.memory.exchange.importer import ImportRefused
 from remembrancer.memory.exchange.record_index import RecordIndex
 from remembrancer.memory.exchange.restore import restore
+from remembrancer.memory.exchange.shapes.records import ImportRefused
 from remembrancer.memory.exchange.source import ExportSource
 
 STORED_ONE_OF = 10

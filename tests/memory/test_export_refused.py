@@ -28,10 +28,10 @@ from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Context
 from remembrancer.memory.exchange import archive as archives
 from remembrancer.memory.exchange.archive import Archive, is_export
-from remembrancer.memory.exchange.importer import ImportRefused
 from remembrancer.memory.exchange.records import MANIFEST, MEMBERS
 from remembrancer.memory.exchange.restore import restore
 from remembrancer.memory.exchange.shapes import zips
+from remembrancer.memory.exchange.shapes.records import ImportRefused
 from remembrancer.settings import Settings
 
 Rows = list[dict[str, Any]]

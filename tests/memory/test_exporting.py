@@ -20,11 +20,11 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Context
 from remembrancer.cubes.proposals import create
-from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.export import FileErasedMeanwhile, export
 from remembrancer.memory.exchange.records import MANIFEST, MEMBERS
 from remembrancer.memory.exchange.restore import Progress, restore
 from remembrancer.memory.exchange.shapes import zips
+from remembrancer.memory.exchange.shapes.records import ImportRefused
 from remembrancer.memory.history.endings import change_event
 from remembrancer.memory.write.turns import event_detail
 from remembrancer.protocol.cubes import CubeCreate
@@ -259,7 +259,7 @@ def test_user_is_imported_under_another_name(archive: Path, ada: Path, context: 
 
     hit = memory_in(context, user_id="lovelace").best("window seats")
     assert hit.query.startswith("I prefer window seats.")
-    with pytest.raises(importer.ImportRefused, match="several users"):
+    with pytest.raises(ImportRefused, match="several users"):
         restore(context, caller_for(context), archive, user_id="lovelace")
 
 

@@ -13,9 +13,9 @@ from ..accounts import caller_for
 from ..client.turns import batches
 from ..context import Context
 from ..memory.exchange.archive import is_export
-from ..memory.exchange.importer import ImportRefused, ImportResult, read, store
+from ..memory.exchange.importer import ImportResult, read, store
 from ..memory.exchange.shapes.documents import Source
-from ..memory.exchange.shapes.records import InvalidRecord, LeftOutRecord, one_line
+from ..memory.exchange.shapes.records import ImportRefused, InvalidRecord, LeftOutRecord, one_line
 from ..memory.exchange.survey import Survey, check
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest

@@ -12,7 +12,8 @@ from memory.asking import Memory
 from service import rows
 
 from remembrancer.memory.exchange import importer
-from remembrancer.memory.exchange.importer import ImportRefused, ImportResult
+from remembrancer.memory.exchange.importer import ImportResult
+from remembrancer.memory.exchange.shapes.records import ImportRefused
 from remembrancer.memory.exchange.survey import CheckedSource
 
 SAMPLES = Path(__file__).with_name("samples")

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from memory.exchange.imports import SAMPLES, Imports
 from rounds import rounds
 
-from remembrancer.memory.exchange.importer import ImportRefused
 from remembrancer.memory.exchange.shapes.documents import Source
+from remembrancer.memory.exchange.shapes.records import ImportRefused
 from remembrancer.memory.exchange.shapes.table import NAMES, records, shape_named
 from remembrancer.memory.exchange.survey import Survey, check
 

@@ -28,17 +28,8 @@ from ..intake import Intake
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
 from ..write.turns import IncomingTurn, ReadTurn, read_turn, store_turn, with_spoken
-from .shapes.records import ImportRefused, digest
+from .shapes.records import digest
 from .survey import CheckedSource, check
-
-__all__ = [
-    "BATCH",
-    "ImportRefused",
-    "ImportResult",
-    "import_records",
-    "read",
-    "store",
-]
 
 BATCH = 64  # records embedded and written together
 FACT = 0  # in place of the event, in the row of the origin of a fact
@@ -61,8 +52,8 @@ class Imported:
     origin: str
     user_id: str
     text: EventText  # to embed
+    read: Callable[[IndexEntry], ReadTurn | NewFact]
     turn: IncomingTurn | None = None
-    fact: Callable[..., NewFact] | None = None  # with its index `entry`
     second_origin: str | None = None  # if another turn has `origin`; None: no other can have it
 
 
@@ -85,7 +76,7 @@ def _imported(
     for record in records:
         user_id, intake = space_user_id(caller, record.user_id), Intake(settings=context.settings)
         if isinstance(record, ImportTurn):
-            yield _imported_turn(record, user_id, now_ms, intake)
+            yield _imported_turn(context, record, user_id, now_ms, intake)
         else:
             yield _imported_fact(record, user_id, now_ms, intake)
 
@@ -112,7 +103,8 @@ def store(
     for batch in maker.in_order(_batches(context, caller, imported, maker)):
         existing = batch.existing
         if batch.new:
-            reads = [_read(context, *pair) for pair in zip(batch.new, batch.take(), strict=True)]
+            pairs = zip(batch.new, batch.take(), strict=True)
+            reads = [record.read(entry) for record, entry in pairs]
             write = partial(_write, context, caller, batch.new, reads)
             events, present, new_facts = context.store.write(write, account_id=caller.account_id)
             turns, facts, existing = turns + len(events), facts + new_facts, existing + present
@@ -152,14 +144,6 @@ class _Batch:
     new: list[Imported]
     existing: list[int]
     take: Callable[[], list[IndexEntry]]
-
-
-def _read(context: Context, record: Imported, entry: IndexEntry) -> ReadTurn | NewFact:
-    """Return a turn or a fact with its index entry. Raises EmbedderUnavailable."""
-    if record.turn is not None:
-        return read_turn(context, record.turn, entry)
-    assert record.fact is not None
-    return record.fact(entry=entry)
 
 
 def _batches(
@@ -271,7 +255,9 @@ def _write_fact(
     return 0
 
 
-def _imported_turn(record: ImportTurn, user_id: str, now_ms: int, intake: Intake) -> Imported:
+def _imported_turn(
+    context: Context, record: ImportTurn, user_id: str, now_ms: int, intake: Intake
+) -> Imported:
     text = EventText(
         query=intake.screen(record.query),
         response=intake.screen(record.response),
@@ -292,6 +278,7 @@ def _imported_turn(record: ImportTurn, user_id: str, now_ms: int, intake: Intake
         origin=origin,
         user_id=user_id,
         text=turn.text,
+        read=partial(read_turn, context, turn),
         turn=turn,
         second_origin=digest(origin, record.session_id, record.query, record.response)
         if record.id and not record.is_unique
@@ -308,13 +295,17 @@ def _origin(turn: ImportTurn) -> str:
 def _imported_fact(record: ImportFact, user_id: str, now_ms: int, intake: Intake) -> Imported:
     ends = None if record.valid_to is None else milliseconds(record.valid_to, now_ms)
     starts, text = milliseconds(record.valid_from, now_ms), intake.screen(record.text)
-    fact = partial(
-        NewFact,
-        text=text,
-        source="import",
-        valid_from_ms=starts if ends is None or starts < ends else ends - 1,
-        valid_to_ms=ends,
-        metadata=intake.take_metadata(record.metadata),
-    )
+    metadata = intake.take_metadata(record.metadata)
+
+    def fact_with(entry: IndexEntry) -> NewFact:
+        return NewFact(
+            text=text,
+            entry=entry,
+            source="import",
+            valid_from_ms=starts if ends is None or starts < ends else ends - 1,
+            valid_to_ms=ends,
+            metadata=metadata,
+        )
+
     origin = f"fact:{record.id or digest(record.text)}"
-    return Imported(origin=origin, user_id=user_id, text=layer_text(text), fact=fact)
+    return Imported(origin=origin, user_id=user_id, text=layer_text(text), read=fact_with)

@@ -14,8 +14,8 @@ from ...settings import Settings
 from ..intake import Intake
 from ..spaces import read_metadata
 from .archive import Archive
-from .importer import ImportRefused
 from .records import MEMBERS, EventRecord, FactRecord, MemoryFileRecord, Record
+from .shapes.records import ImportRefused
 
 BATCH = 64  # records that are checked or written together
 
