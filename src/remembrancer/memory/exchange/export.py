@@ -21,7 +21,7 @@ from ...store import Row, StoreUnavailable, Transaction, load_queries
 from ...store.rows import read_row, time_of
 from ...store.transfer.copy import FIRST_PAGE_ROWS, PAGE_ROWS_MAX, next_page_rows, pages
 from ...store.transfer.copy import SQL as CATALOG
-from ..facts.life import EXPIRED, KINDS
+from ..facts.life import EXPIRED, KINDS, STATUSES
 from ..facts.life import SQL as FACTS
 from ..filters import passing
 from ..spaces import row_id
@@ -33,7 +33,6 @@ from .records import (
     CubeRecord,
     EventRecord,
     FactRecord,
-    FactStatus,
     FileRecord,
     Manifest,
     MapRecord,
@@ -50,8 +49,6 @@ from .records import (
 from .shapes.zips import ENTRIES_MAX, is_within_ratio
 
 SQL = load_queries("remembrancer.memory.exchange", "export.sql")
-# Of facts, as stored.
-STATUSES: tuple[FactStatus, ...] = ("current", "superseded", "expired", "removed")
 ORIGIN_ROWS_MAX = 20_000  # each page reads all of a space in PostgreSQL: export.sql
 
 Advance = Callable[[int], object]  # called with the number of events of each step
@@ -187,18 +184,12 @@ class _Export:
 
     def _selections(self, filters: Mapping[str, Any]) -> Iterator[_Selection]:
         """Yield what passes filters in each space in which something does."""
-        (of_events, event_values), (of_facts, fact_values) = (
-            passing(filters, "events"),
-            passing(filters, "facts"),
-        )
+        of_events, of_facts = passing(filters, "events"), passing(filters, "facts")
+        events_passing = SQL.events_passing.replace("true", of_events.sql)
+        facts_passing = SQL.facts_passing.replace("true", of_facts.sql)
         for space in self._spaces():
-            chosen = {"space_id": space.id}
-            events = self.tx.all(
-                SQL.events_passing.replace("true", of_events), **chosen, **event_values
-            )
-            facts = self.tx.all(
-                SQL.facts_passing.replace("true", of_facts), **chosen, **fact_values
-            )
+            events = self.tx.all(events_passing, space_id=space.id, **of_events.values)
+            facts = self.tx.all(facts_passing, space_id=space.id, **of_facts.values)
             if events or facts:
                 yield _Selection(
                     space,
@@ -214,26 +205,19 @@ class _Export:
         self, selections: Sequence[_Selection]
     ) -> Iterator[tuple[str, Iterator[Record]]]:
         """Yield the members of an export of what passes filters; all others are empty."""
+
+        def records(
+            of: Callable[[Row], Iterator[tuple[int, Record]]], name: str
+        ) -> Iterator[Record]:
+            for one in selections:
+                rows = getattr(one, name)
+                yield from (_alone(record, one.ids) for row, record in of(one.space) if row in rows)
+
         chosen: dict[str, Iterator[Record]] = {
             "users.jsonl": (read_row(UserRecord, one.space, l1_mapped=0) for one in selections),
-            "sessions.jsonl": (
-                record
-                for one in selections
-                for row, record in self.sessions_of(one.space)
-                if row in one.sessions
-            ),
-            "events.jsonl": (
-                _alone(record, one.ids)
-                for one in selections
-                for row, record in self.events_of(one.space)
-                if row in one.events
-            ),
-            "facts.jsonl": (
-                _alone(record, one.ids)
-                for one in selections
-                for row, record in self.facts_of(one.space)
-                if row in one.facts
-            ),
+            "sessions.jsonl": records(self.sessions_of, "sessions"),
+            "events.jsonl": records(self.events_of, "events"),
+            "facts.jsonl": records(self.facts_of, "facts"),
         }
         for name in MEMBERS:
             yield name, chosen.get(name, iter(()))
@@ -332,7 +316,7 @@ class _Selection(NamedTuple):
 
 
 def _alone(record: Record, ids: frozenset[str]) -> Record:
-    """Return a turn or fact that names none but these: others may not have passed."""
+    """Return a record that names no turns and facts but these: others may not have passed."""
     update: dict[str, Any] = {}
     for name in ("event_id", "superseded_by", "withdraws", "sources"):
         value = getattr(record, name, None)

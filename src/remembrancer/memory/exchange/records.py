@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from ...protocol import limits
+from ...protocol.facts import FactStatus
 from ...protocol.files import memory_path
 from ...protocol.filters import Metadata
 from ...protocol.line import CubeKind
@@ -23,7 +24,6 @@ MANIFEST = "manifest.json"
 BLOBS = "blobs/"  # folder of the contents of created files
 NUMBER_MAX = 1 << 53
 
-FactStatus = Literal["current", "superseded", "expired", "removed"]
 Number = Annotated[int, Field(ge=0, le=NUMBER_MAX)]
 EventId = Annotated[str, Field(pattern=r"^e_[0-9a-z]{13}$")]
 FactId = Annotated[str, Field(pattern=r"^f_[0-9a-z]{13}$")]

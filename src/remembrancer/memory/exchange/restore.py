@@ -17,15 +17,14 @@ from typing import Any, TypeVar
 from ...accounts import require_write
 from ...context import Caller, Context
 from ...files.files import FileOwner, restore_file
-from ...search import EntryMaker, entry_maker
-from ...store import Transaction
+from ...search import entry_maker
 from ...store.rows import columns_of
 from . import restored
 from .archive import Archive
 from .check import ExportCheck, identifier_of, rows_named
 from .record_index import RecordIndex
 from .records import MEMBERS, FileRecord
-from .restored import KINDS, NO_CUBE, Outcome, RestoreTarget, RestoreWrite
+from .restored import KINDS, NO_CUBE, Outcome, RestoreRun, RestoreWrite
 from .source import BATCH, ExportSource
 
 Written = TypeVar("Written")
@@ -88,20 +87,8 @@ def _source(context: Context, archive: Archive, user_id: str | None) -> ExportSo
     return ExportSource(archive=archive, settings=context.settings, user_id=user_id)
 
 
-class _Restore:
+class _Restore(RestoreRun):
     """One run of an import, after its check."""
-
-    def __init__(
-        self,
-        context: Context,
-        caller: Caller,
-        source: ExportSource,
-        check: ExportCheck,
-        maker: EntryMaker,
-    ) -> None:
-        self._context, self._caller, self._source = context, caller, source
-        self._check, self._maker = check, maker
-        self._aliases: restored.Aliases = {}
 
     def run(self, advance: Advance) -> Outcome:
         """Store all members in their order, each after those that its records refer to."""
@@ -110,9 +97,9 @@ class _Restore:
             begin = self._begin_files if name == "files.jsonl" else partial(self._begin, name)
             steps = (
                 (len(batch), begin([one.record for one in batch]))
-                for batch in self._source.batches(name)
+                for batch in self.source.batches(name)
             )
-            for count, end in self._maker.in_order(steps):
+            for count, end in self.maker.in_order(steps):
                 outcome += end()
                 advance(count)
             self._complete(name)
@@ -123,12 +110,11 @@ class _Restore:
 
         It raises EmbedderUnavailable.
         """
-        present = self._context.store.read(
-            lambda tx: rows_named(tx, name, records), account_id=self._caller.account_id
+        present = self.context.store.read(
+            lambda tx: rows_named(tx, name, records), account_id=self.caller.account_id
         )
         new = [one for one in records if not present or identifier_of(one) not in present]
-        target = RestoreTarget(self._context, self._caller, self._maker)
-        take = KINDS[name].prepare(target, new)
+        take = KINDS[name].prepare(self, new)
 
         def store() -> Outcome:
             outcome = Outcome(present=len(records) - len(new))
@@ -144,48 +130,46 @@ class _Restore:
         return lambda: sum(map(self._store_file, records), Outcome())
 
     def _store_file(self, record: FileRecord) -> Outcome:
-        if self._context.store.read(
-            lambda tx: rows_named(tx, "files.jsonl", [record]), account_id=self._caller.account_id
+        if self.context.store.read(
+            lambda tx: rows_named(tx, "files.jsonl", [record]), account_id=self.caller.account_id
         ):
             return Outcome(present=1)
         owner = FileOwner(
-            account_id=self._caller.account_id,
+            account_id=self.caller.account_id,
             pinned_user_id=record.user_id,
             made_by=record.made_by,
         )
         restore_file(
-            self._context,
+            self.context,
             owner,
             filename=record.filename,
             blob=record.sha256,
             size_bytes=record.bytes,
             created_ms=columns_of(record)["created_ms"],
-            content=self._source.archive.blob(record.sha256),
+            content=self.source.archive.blob(record.sha256),
         )
         return Outcome(stored=1)
 
     def _complete(self, name: str) -> None:
         """Store what the records of a member say about later ones, and about them all."""
         if name == "events.jsonl":
-            for links in _batches(self._check.index.links("event_id")):
+            for links in _batches(self.check.index.links("event_id")):
                 self._write(partial(restored.link_events, links=links))
-            for sessions in self._source.batches("sessions.jsonl"):
+            for sessions in self.source.batches("sessions.jsonl"):
                 self._write(
                     partial(restored.recount_sessions, sessions=[one.record for one in sessions])
                 )
         elif name == "facts.jsonl":
-            for links in _batches(self._check.index.links("fact_id")):
+            for links in _batches(self.check.index.links("fact_id")):
                 self._write(partial(restored.link_facts, links=links))
         elif name == "maps.jsonl":
-            for users in self._source.batches("users.jsonl"):
+            for users in self.source.batches("users.jsonl"):
                 self._write(partial(restored.note_maps, users=[one.record for one in users]))
 
     def _write(self, action: Callable[[RestoreWrite], Written]) -> Written:
-        def run(tx: Transaction) -> Written:
-            write = RestoreWrite(self._context, self._caller, tx, self._check, self._aliases)
-            return action(write)
-
-        return self._context.store.write(run, account_id=self._caller.account_id)
+        return self.context.store.write(
+            lambda tx: action(RestoreWrite(self, tx)), account_id=self.caller.account_id
+        )
 
 
 def _stored(

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...accounts import NO_KEY
 from ...accounts.prompts import SQL as PROMPTS
@@ -17,7 +17,7 @@ from ...protocol.notices import without_notices
 from ...search import EntryMaker, EventText, index_entries
 from ...store import Row, Transaction
 from ...store.rows import columns_of
-from ..facts.life import CURRENT, EXPIRED, REMOVED, SUPERSEDED, VERSION
+from ..facts.life import CURRENT, EXPIRED, REMOVED, STATUSES, SUPERSEDED, VERSION
 from ..facts.life import KINDS as FACT_KINDS
 from ..facts.life import SQL as FACTS
 from ..files.commands import SQL as MEMORY_FILES
@@ -31,7 +31,6 @@ from ..spaces import milliseconds, offset_minutes, row_id
 from ..summaries.l1 import SQL as SUMMARIES
 from ..write.turns import add_index, with_original
 from .check import SQL, ExportCheck, map_state, memory_file_state
-from .export import STATUSES
 from .importer import FACT
 from .records import (
     CubeRecord,
@@ -46,6 +45,7 @@ from .records import (
     UserRecord,
     VoteRecord,
 )
+from .source import ExportSource
 
 REVISION_UNKNOWN = 0  # `superseded_by` of a draft until its revision is stored; no row has the id 0
 NO_CUBE = "no cube"  # outcome of a vote on a cube that the target does not have
@@ -56,23 +56,24 @@ Entries = Mapping[Any, Any]  # what was prepared for new records, by identifier
 TakeEntries = Callable[[], Entries]  # waits for what was begun
 
 
-class RestoreTarget(NamedTuple):
-    """The memory that an import writes to, and what makes its index entries."""
+@dataclass(frozen=True, slots=True)
+class RestoreRun:
+    """The memory that an import writes to, its checked records, and what makes index entries."""
 
     context: Context
     caller: Caller
+    source: ExportSource
+    check: ExportCheck
     maker: EntryMaker
+    aliases: Aliases = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class RestoreWrite:
     """One transaction of an import, and the rows of users that it has looked up."""
 
-    context: Context
-    caller: Caller
+    run: RestoreRun
     tx: Transaction
-    check: ExportCheck
-    aliases: Aliases
     records: Sequence[Any] = ()  # that it stores
     _spaces: dict[str, int] = field(default_factory=dict)
     _sessions: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -81,7 +82,7 @@ class RestoreWrite:
     def space(self, user_id: str, created_ms: int | None = None) -> int:
         """Return the id of a user's space; create it if necessary."""
         if user_id not in self._spaces:
-            now_ms = self.context.clock() if created_ms is None else created_ms
+            now_ms = self.run.context.clock() if created_ms is None else created_ms
             row = self.tx.one(SPACES.open_space, user_id=user_id, now_ms=now_ms)
             self._spaces[user_id] = int(row.id)
         return self._spaces[user_id]
@@ -91,7 +92,7 @@ class RestoreWrite:
         at = {"space_id": space_id, "session_id": session_id}
         if (space_id, session_id) not in self._sessions:
             row = self.tx.one_or_none(SPACES.session_of, **at) or self.tx.one(
-                SPACES.open_session, **at, now_ms=self.context.clock()
+                SPACES.open_session, **at, now_ms=self.run.context.clock()
             )
             self._sessions[space_id, session_id] = int(row.id)
         return self._sessions[space_id, session_id]
@@ -122,7 +123,7 @@ class RestoreWrite:
 def _add_user(write: RestoreWrite, record: UserRecord, _: Entries) -> str:
     if write.tx.one_or_none(SPACES.space_of, user_id=record.user_id) is not None:
         return "present"
-    write.space(record.user_id, milliseconds(record.created_at, write.context.clock()))
+    write.space(record.user_id, milliseconds(record.created_at, write.run.context.clock()))
     return "stored"
 
 
@@ -170,7 +171,7 @@ def _add_prompt(write: RestoreWrite, record: PromptRecord, _: Entries) -> str:
 def _add_memory_file(write: RestoreWrite, record: MemoryFileRecord, _: Entries) -> str:
     """Store a version of a memory file, unless versions of its path differ."""
     state = memory_file_state(write.tx, record)
-    if state != "absent" or (record.user_id, record.path) in write.check.left_files:
+    if state != "absent" or (record.user_id, record.path) in write.run.check.left_files:
         return "present" if state == "same" else "left"
     size, columns = len((record.text or "").encode()), columns_of(record)
     columns |= {"space_id": write.space(record.user_id), "now_ms": columns["created_ms"]}
@@ -189,7 +190,7 @@ def _add_vote(write: RestoreWrite, record: VoteRecord, _: Entries) -> str:
     if cube.vote is not None:
         return "present" if cube.vote == record.vote else "left"
     write.tx.run(CUBES.rate, **columns, cube=cube.id, now_ms=columns["rated_ms"])
-    if cube.author != write.caller.account_id:  # the author's votes are not counted
+    if cube.author != write.run.caller.account_id:  # the author's votes are not counted
         count_votes(write.tx, cube.id)
     return "stored"
 
@@ -197,10 +198,10 @@ def _add_vote(write: RestoreWrite, record: VoteRecord, _: Entries) -> str:
 # --- Turns ----------------------------------------------------------------------------------------
 
 
-def _begin_events(target: RestoreTarget, records: Sequence[EventRecord]) -> TakeEntries:
+def _begin_events(run: RestoreRun, records: Sequence[EventRecord]) -> TakeEntries:
     """Begin the index entries of turns. Superseded drafts and withdrawn turns have none."""
     indexed = [record for record in records if not (record.superseded or record.withdrawn)]
-    take = target.maker.begin([_text(record) for record in indexed])
+    take = run.maker.begin([_text(record) for record in indexed])
     return lambda: dict(zip((record.event_id for record in indexed), take(), strict=True))
 
 
@@ -261,42 +262,42 @@ def link_events(write: RestoreWrite, *, links: Sequence[tuple[str, str]]) -> Non
 # --- Facts, L1s and maps --------------------------------------------------------------------------
 
 
-def _begin_facts(target: RestoreTarget, records: Sequence[FactRecord]) -> TakeEntries:
+def _begin_facts(run: RestoreRun, records: Sequence[FactRecord]) -> TakeEntries:
     return _begin_texts(
-        target, {one.fact_id: layer_text(one.text) for one in records if one.text.strip()}
+        run, {one.fact_id: layer_text(one.text) for one in records if one.text.strip()}
     )
 
 
-def _begin_summaries(target: RestoreTarget, records: Sequence[SummaryRecord]) -> TakeEntries:
-    return _begin_texts(target, {one.l1_id: layer_text(one.text, one.topic) for one in records})
+def _begin_summaries(run: RestoreRun, records: Sequence[SummaryRecord]) -> TakeEntries:
+    return _begin_texts(run, {one.l1_id: layer_text(one.text, one.topic) for one in records})
 
 
-def _begin_maps(target: RestoreTarget, records: Sequence[MapRecord]) -> TakeEntries:
+def _begin_maps(run: RestoreRun, records: Sequence[MapRecord]) -> TakeEntries:
     """Make the entries of versions that the target does not have.
 
     Each version is the newest of its space while it is stored, so that an interrupted import
     leaves a map that search finds.
     """
-    new = target.context.store.read(
+    new = run.context.store.read(
         lambda tx: [one for one in records if map_state(tx, one) == "absent"],
-        account_id=target.caller.account_id,
+        account_id=run.caller.account_id,
     )
-    return _begin_texts(target, {(one.user_id, one.version): layer_text(one.text) for one in new})
+    return _begin_texts(run, {(one.user_id, one.version): layer_text(one.text) for one in new})
 
 
-def _begin_texts(target: RestoreTarget, texts: dict[Any, EventText]) -> TakeEntries:
-    entries = index_entries(target.context.writer, list(texts.values())) if texts else []
+def _begin_texts(run: RestoreRun, texts: dict[Any, EventText]) -> TakeEntries:
+    entries = index_entries(run.context.writer, list(texts.values())) if texts else []
     return lambda: dict(zip(texts, entries, strict=True))
 
 
 def _add_fact(write: RestoreWrite, record: FactRecord, entries: Entries) -> str:
     """Store a fact with its life. A current fact whose text the user has is that fact."""
     tx, space_id = write.tx, write.space(record.user_id)
-    text, status = _life(write.context, record)
+    text, status = _life(write.run.context, record)
     if status == CURRENT:
         equal = tx.one_or_none(FACTS.equal_fact, space_id=space_id, text=text)
         if equal is not None:
-            write.aliases[record.fact_id] = equal.id
+            write.run.aliases[record.fact_id] = equal.id
             _add_sources(write, equal.id, equal.event, record)
             return "present"
     event = write.event(record.event_id)
@@ -350,7 +351,7 @@ def link_facts(write: RestoreWrite, *, links: Sequence[tuple[str, str]]) -> None
     """Name the successors of superseded facts: pairs of fact ids, the older first."""
     for source, target in links:
         row = write.tx.one_or_none(SQL.fact_row, fact_id=target)
-        newer = write.aliases.get(target) if row is None else row.id
+        newer = write.run.aliases.get(target) if row is None else row.id
         if newer is not None:
             write.tx.run(SQL.link_fact, source=source, newer=newer)
 
@@ -368,7 +369,7 @@ def _add_summary(write: RestoreWrite, record: SummaryRecord, entries: Entries) -
 def _add_map(write: RestoreWrite, record: MapRecord, entries: Entries) -> str:
     """Store a version of a map, unless the map of its user differs."""
     state, entry = map_state(write.tx, record), entries.get((record.user_id, record.version))
-    if record.user_id in write.check.left_maps:
+    if record.user_id in write.run.check.left_maps:
         entry = None
     if entry is None or state != "absent":  # or stored by a concurrent import
         return "present" if state == "same" else "left"
@@ -386,7 +387,7 @@ def _add_map(write: RestoreWrite, record: MapRecord, entries: Entries) -> str:
 def note_maps(write: RestoreWrite, *, users: Sequence[UserRecord]) -> None:
     """Let the maps of users cover the L1s that they covered."""
     for record in users:
-        if record.user_id not in write.check.left_maps:
+        if record.user_id not in write.run.check.left_maps:
             space_id = write.space(record.user_id)
             write.tx.run(SQL.note_mapped, space_id=space_id, l1_mapped=record.l1_mapped)
 
@@ -397,11 +398,11 @@ def note_maps(write: RestoreWrite, *, users: Sequence[UserRecord]) -> None:
 _LESSON = ("kind", "topic", "essence", "rules", "evidence", "model", "for_account", "source")
 
 
-def _begin_cubes(target: RestoreTarget, records: Sequence[CubeRecord]) -> TakeEntries:
+def _begin_cubes(run: RestoreRun, records: Sequence[CubeRecord]) -> TakeEntries:
     """Check published cubes again; trust comes from votes in the target alone."""
     prepared = {
         one.cube_id: prepare_cube(
-            target.context,
+            run.context,
             Lesson(
                 publish=one.status != "private", **{name: getattr(one, name) for name in _LESSON}
             ),
@@ -418,7 +419,7 @@ def _add_cube(write: RestoreWrite, record: CubeRecord, entries: Entries) -> str:
     insert_cube(
         write.tx,
         replace(prepared, cube_id=record.cube_id),
-        user_id=record.user_id or write.caller.account_name,
+        user_id=record.user_id or write.run.caller.account_name,
         session=session,
         status="retired" if record.status == "retired" else prepared.status,
         created_ms=columns["created_ms"],
@@ -447,7 +448,7 @@ class Kind:
     """
 
     add: Callable[[RestoreWrite, Any, Entries], str]
-    prepare: Callable[[RestoreTarget, Sequence[Any]], TakeEntries] = _nothing
+    prepare: Callable[[RestoreRun, Sequence[Any]], TakeEntries] = _nothing
 
 
 KINDS = {

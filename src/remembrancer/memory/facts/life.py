@@ -63,17 +63,16 @@ from ..spaces import SQL as SPACES
 SQL = load_queries("remembrancer.memory.facts", "facts.sql")
 RELATED_MAX = 50  # facts with a common key that a new fact is compared with, newest first
 WISHES_MAX = 100  # instructions and preferences that a new one is compared with, newest first
-KINDS: tuple[Literal["fact", "instruction", "preference"], ...] = (  # as stored
-    "fact",
-    "instruction",
-    "preference",
-)
+# Kinds and statuses, as stored.
+KINDS: tuple[Literal["fact", "instruction", "preference"], ...]
+KINDS = ("fact", "instruction", "preference")
+STATUSES: tuple[FactStatus, ...] = ("current", "superseded", "expired", "removed")
 HINTS_MAX = 5  # facts that a new one may supersede
 COMPARED_MAX = 256  # newest facts whose vectors are compared with that of a new one
 # Log odds that a fact replaces another one, from which it does, and from which it may: chosen on
 # pairs of languages that were left out (bench/train_succession.py).
 CERTAIN_MIN, LIKELY_MIN = 2.2, 0.0
-CURRENT, SUPERSEDED, EXPIRED, REMOVED = range(4)  # statuses, as stored
+CURRENT, SUPERSEDED, EXPIRED, REMOVED = range(4)  # places in STATUSES
 VERSION = 2  # `origin` of an earlier wording of a fact; 0: stated, 1: recognised in a turn
 
 
@@ -642,7 +641,6 @@ def _answer(
 
 
 SOURCES_MAX = 20  # events listed with a fact
-_STATUSES: tuple[FactStatus, ...] = ("current", "superseded", "expired", "removed")  # as stored
 
 
 def list_facts(context: Context, caller: Caller, query: FactsQuery) -> FactList:
@@ -664,7 +662,7 @@ def list_facts(context: Context, caller: Caller, query: FactsQuery) -> FactList:
             space_id=space.id,
             which=query.which,
             below=query.below or AFTER_ALL,
-            status=None if status is None else _STATUSES.index(status),
+            status=None if status is None else STATUSES.index(status),
             as_of_ms=as_of_ms,
             now_ms=context.clock(),
             most=query.limit + 1,
@@ -689,7 +687,7 @@ def list_instructions(context: Context, caller: Caller, query: FactsQuery) -> In
 def status_of(row: Row, now_ms: int) -> FactStatus:
     """Return the status of a fact; `row` has status, valid_to_ms and expires_ms."""
     is_over = any(end is not None and end <= now_ms for end in (row.valid_to_ms, row.expires_ms))
-    return _STATUSES[EXPIRED if row.status == CURRENT and is_over else row.status]
+    return STATUSES[EXPIRED if row.status == CURRENT and is_over else row.status]
 
 
 def read_facts(tx: Transaction, caller: Caller, ids: Sequence[int], now_ms: int) -> list[Fact]:
