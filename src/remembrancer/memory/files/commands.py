@@ -182,16 +182,16 @@ class _Text:
     """A text to store, and the findings of its screening."""
 
     text: str
-    flags: tuple[str, ...]
-    notice: str | None
-    is_masked: bool
+    flags: Sequence[str]
+    notice: str | None = None
+    is_masked: bool = False
 
     @property
     def bytes(self) -> int:
         return len(self.text.encode("utf-8"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Change:
     """One new version of a path. `text` None means that the path is empty from then on."""
 
@@ -200,10 +200,6 @@ class _Change:
     change: str
     text: _Text | None
     other_path: str | None
-
-    @property
-    def bytes(self) -> int:
-        return self.text.bytes if self.text else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,11 +233,7 @@ class _Files:
 
     def below(self, path: str) -> dict[str, int]:
         """Return the files below a folder with their sizes."""
-        return {
-            file_path: size
-            for file_path, size in self.sizes.items()
-            if file_path.startswith(f"{path}/")
-        }
+        return {one: size for one, size in self.sizes.items() if one.startswith(f"{path}/")}
 
     def exists(self, path: str) -> bool:
         """Return True if there is a file or folder at a path."""
@@ -267,10 +259,8 @@ class _Files:
                 f"Error: The limit of {limits.MEMORY_FILES_MAX:,} files is reached. "
                 "Delete one that is no longer needed"
             )
-        if (
-            self.state.bytes + sum(charge_bytes(size) for size in added)
-            > limits.MEMORY_FILES_BYTES_MAX
-        ):
+        charged = self.state.bytes + sum(map(charge_bytes, added))
+        if charged > limits.MEMORY_FILES_BYTES_MAX:
             limit = format_size(limits.MEMORY_FILES_BYTES_MAX)
             raise CommandRefused(
                 f"Error: All versions of the files together would exceed {limit}. "
@@ -279,15 +269,31 @@ class _Files:
 
     def put(self, path: str, change: str, text: _Text | None, other_path: str | None = None) -> int:
         """Add a version of a path and return its number. `text` None means deleted."""
-        version = (
-            1
-            if self.space_id is None
-            else int(self.tx.one(SQL.latest_version, space_id=self.space_id, path=path).version) + 1
-        )
-        self.changes.append(
-            _Change(path=path, version=version, change=change, text=text, other_path=other_path)
-        )
+        version = 1
+        if self.space_id is not None:
+            latest = self.tx.one(SQL.latest_version, space_id=self.space_id, path=path)
+            version += int(latest.version)
+        self.changes.append(_Change(path, version, change, text, other_path))
         return version
+
+    def store(
+        self, path: str, change: str, text: _Text, message: str, *, added: int = 0
+    ) -> FileDone:
+        """Add a version of a path, which `added` more files have; return its answer.
+
+        Raises CommandRefused for what exceeds a limit.
+        """
+        self.check_limits([text.bytes], more_files=added)
+        # The model must know that the file differs from what it wrote.
+        message = f"{message}\nNote: {text.notice}" if text.is_masked else message
+        return _done(message, path, self.put(path, change, text), text.flags, text.notice)
+
+    def existing(self, path: str) -> list[str]:
+        """Return the file at a path, or the files below it. Raises CommandRefused for none."""
+        paths = [path] if path in self.sizes else list(self.below(path))
+        if not paths:
+            raise CommandRefused(f"Error: The path {path} does not exist")
+        return paths
 
 
 def _current_state(tx: Transaction, user_id: str) -> _FilesState:
@@ -366,8 +372,8 @@ def _write_plan(
 def _store_change(
     context: Context, tx: Transaction, caller: Caller, space_id: int, change: _Change
 ) -> None:
-    location = {"space_id": space_id, "path": change.path}
-    text = change.text
+    location, text = {"space_id": space_id, "path": change.path}, change.text
+    size = text.bytes if text else 0
     tx.run(SQL.outdate_file, **location)
     tx.run(
         SQL.add_version,
@@ -378,11 +384,11 @@ def _store_change(
         version=change.version,
         change=change.change,
         other_path=change.other_path,
-        bytes=change.bytes,
+        bytes=size,
         key_id=caller.key_id,
         now_ms=context.clock(),
     )
-    tx.run(SQL.charge_files, space_id=space_id, bytes=charge_bytes(change.bytes))
+    tx.run(SQL.charge_files, space_id=space_id, bytes=charge_bytes(size))
 
 
 def _normalize(path: str | None) -> str:
@@ -404,22 +410,21 @@ def _screened(context: Context, text: str) -> _Text:
     injection_flags = (INSTRUCTION_LIKE,) if instruction_like(stored) else ()
     return _Text(
         text=stored,
-        flags=injection_flags + intake.flags,
+        flags=(*injection_flags, *intake.flags),
         notice=intake.notice,
         is_masked=stored != text,
     )
 
 
-def _edited(text: str, path: str, version: int, stored: _Text) -> FileDone:
-    # The model must know that the file differs from what it wrote.
-    message = f"{text}\nNote: {stored.notice}" if stored.is_masked else text
+def _done(
+    text: str,
+    path: str,
+    version: int | None = None,
+    flags: Sequence[str] = (),
+    notice: str | None = None,
+) -> FileDone:
     return FileDone(
-        text=message,
-        is_error=False,
-        path=path,
-        version=version,
-        flags=list(stored.flags),
-        noticed=stored.notice,
+        text=text, is_error=False, path=path, version=version, flags=list(flags), noticed=notice
     )
 
 
@@ -428,12 +433,10 @@ def _view(files: _Files, request: FileCommand) -> FileDone:
     if path in files.sizes:
         row = files.read(path)
         text = contents(path, row.text, request.view_range)
-        return FileDone(
-            text=text, is_error=False, path=path, version=row.version, flags=flag_names(row.flags)
-        )
+        return _done(text, path, row.version, flag_names(row.flags))
     if not files.exists(path):
         raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.")
-    return FileDone(text=listing(path, files.below(path)), is_error=False, path=path, flags=[])
+    return _done(listing(path, files.below(path)), path)
 
 
 def _create(files: _Files, request: FileCommand) -> FileDone:
@@ -442,10 +445,7 @@ def _create(files: _Files, request: FileCommand) -> FileDone:
         raise CommandRefused(f"Error: File {path} already exists")
     files.check_parents(path)
     text = _screened(files.context, request.file_text or "")
-    files.check_limits([text.bytes], more_files=1)
-    return _edited(
-        f"File created successfully at: {path}", path, files.put(path, "create", text), text
-    )
+    return files.store(path, "create", text, f"File created successfully at: {path}", added=1)
 
 
 def _str_replace(files: _Files, request: FileCommand) -> FileDone:
@@ -453,51 +453,37 @@ def _str_replace(files: _Files, request: FileCommand) -> FileDone:
     if path not in files.sizes:
         raise CommandRefused(f"Error: The path {path} does not exist. Please provide a valid path.")
     before: str = files.read(path).text
-    text = _screened(
-        files.context,
-        replace(path, before, request.old_str or "", request.new_str or ""),
-    )
-    files.check_limits([text.bytes])
-    return _edited(edit(before, text.text), path, files.put(path, "str_replace", text), text)
+    after = replace(path, before, request.old_str or "", request.new_str or "")
+    text = _screened(files.context, after)
+    return files.store(path, "str_replace", text, edit(before, text.text))
 
 
 def _insert(files: _Files, request: FileCommand) -> FileDone:
     path = _normalize(request.path)
     if path not in files.sizes:
         raise CommandRefused(f"Error: The path {path} does not exist")
-    text = _screened(
-        files.context,
-        insert(files.read(path).text, request.insert_line or 0, request.insert_text or ""),
-    )
-    files.check_limits([text.bytes])
-    return _edited(f"The file {path} has been edited.", path, files.put(path, "insert", text), text)
+    before = files.read(path).text
+    after = insert(before, request.insert_line or 0, request.insert_text or "")
+    text = _screened(files.context, after)
+    return files.store(path, "insert", text, f"The file {path} has been edited.")
 
 
 def _delete(files: _Files, request: FileCommand) -> FileDone:
     path = _normalize(request.path)
     if path == ROOT:
         raise CommandRefused(f"Error: The directory {ROOT} itself cannot be deleted")
-    paths = [path] if path in files.sizes else list(files.below(path))
-    if not paths:
-        raise CommandRefused(f"Error: The path {path} does not exist")
+    paths = files.existing(path)
     # No limits apply to deleting, so that a full space can be cleaned up.
     versions = [files.put(deleted_path, "delete", None) for deleted_path in paths]
-    return FileDone(
-        text=f"Successfully deleted {path}",
-        is_error=False,
-        path=path,
-        version=versions[0] if paths == [path] else None,
-        flags=[],
-    )
+    version = versions[0] if paths == [path] else None
+    return _done(f"Successfully deleted {path}", path, version)
 
 
 def _rename(files: _Files, request: FileCommand) -> FileDone:
     old, new = _normalize(request.old_path), _normalize(request.new_path)
     if old == ROOT:
         raise CommandRefused(f"Error: The directory {ROOT} itself cannot be renamed")
-    paths = [old] if old in files.sizes else list(files.below(old))
-    if not paths:
-        raise CommandRefused(f"Error: The path {old} does not exist")
+    paths = files.existing(old)
     if files.exists(new):
         raise CommandRefused(f"Error: The destination {new} already exists")
     if new.startswith(f"{old}/"):
@@ -509,18 +495,11 @@ def _rename(files: _Files, request: FileCommand) -> FileDone:
     versions = []
     for source, target in pairs:
         row = files.read(source)
-        text = _Text(
-            text=row.text, flags=tuple(flag_names(row.flags)), notice=None, is_masked=False
-        )
+        text = _Text(text=row.text, flags=flag_names(row.flags))
         files.put(source, "rename", None, target)
         versions.append(files.put(target, "rename", text, source))
-    return FileDone(
-        text=f"Successfully renamed {old} to {new}",
-        is_error=False,
-        path=new,
-        version=versions[0] if paths == [old] else None,
-        flags=[],
-    )
+    version = versions[0] if paths == [old] else None
+    return _done(f"Successfully renamed {old} to {new}", new, version)
 
 
 _COMMANDS: dict[str, Callable[[_Files, FileCommand], FileDone]] = {
