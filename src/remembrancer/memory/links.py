@@ -12,8 +12,7 @@ from ..context import Context, TeamMember
 from ..protocol.trust import may_replace
 from ..store import Row, Transaction, load_queries
 from .changes import Withdrawal, change, is_about, state_keys
-from .spaces import SQL as SPACES
-from .spaces import ErasedEvents, number_of, row_id, space_of
+from .spaces import ErasedEvents, number_of, revised, row_id, space_of
 
 # --- Ranges of events that are erased together -----------------------------------------------
 
@@ -237,9 +236,7 @@ def leave_index(tx: Transaction, space_id: int, rows: list[int]) -> ErasedEvents
         erase_links(tx, values)
         tx.run(FORGET.erase_index, **values)
     tx.run(FORGET.erase_search, space_id=space_id, numbers=numbers)
-    tx.run(SPACES.revise_space, space_id=space_id)
-    revision = tx.one(SPACES.space_by_id, id=space_id).revision
-    return ErasedEvents(space_id=space_id, since=revision - 1, revision=revision, numbers=numbers)
+    return revised(tx, space_id, numbers)
 
 
 def restore_turn(tx: Transaction, row: int) -> None:

@@ -244,11 +244,11 @@ def read_sides(row: Row) -> TurnSource:
     return TurnSource(query=SOURCES[row.query_source], response=SOURCES[row.response_source])
 
 
-def revised(tx: Transaction, space_id: int) -> ErasedEvents:
-    """Give a space a new revision for a change that leaves its index as it is."""
+def revised(tx: Transaction, space_id: int, numbers: Sequence[int] = ()) -> ErasedEvents:
+    """Give a space a new revision, whose index lacks the events with these numbers."""
     tx.run(SQL.revise_space, space_id=space_id)
     revision = tx.one(SQL.space_by_id, id=space_id).revision
-    return ErasedEvents(space_id=space_id, since=revision - 1, revision=revision, numbers=())
+    return ErasedEvents(space_id=space_id, since=revision - 1, revision=revision, numbers=numbers)
 
 
 def flag_names(column: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 from ... import cubes
@@ -223,8 +224,11 @@ def erase_expired(context: Context) -> bool:
 
 
 def _erase_expired_events(context: Context, events: list[Row]) -> None:
-    for (account_id, _), rows in _by_space(events).items():
-        _erase(context, account_id, rows, "expired")
+    def place(row: Row) -> tuple[int, int]:
+        return row.account_id, space_of(row.id)
+
+    for (account_id, _), rows in groupby(sorted(events, key=place), place):
+        _erase(context, account_id, list(rows), "expired")
 
 
 def _erase_expired_cubes(context: Context, now_ms: int) -> bool:
@@ -311,10 +315,3 @@ def _erase_cube(context: Context, row: Row, tx: Transaction) -> None:
 def _record(context: Context, tx: Transaction, user_id: str, reason: str, **counts: int) -> None:
     tx.run(SQL.add_sweep, user_id=user_id, reason=reason, now_ms=context.clock(), **counts)
     tx.run(SQL.trim_sweeps, most=SWEEPS_LISTED_MAX)
-
-
-def _by_space(rows: list[Row]) -> dict[tuple[int, int], list[Row]]:
-    spaces: dict[tuple[int, int], list[Row]] = {}
-    for row in rows:
-        spaces.setdefault((row.account_id, space_of(row.id)), []).append(row)
-    return spaces

@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
 from ... import cubes, feedback
 from ...accounts import prompts, require_write, space_user_id
-from ...accounts.idempotency import IdempotentRequest, delete_answers, idempotent
+from ...accounts.idempotency import IdempotentRequest, delete_answers, write_once
 from ...accounts.keys import forget_session_users
 from ...accounts.signing import (
     base64url,
@@ -62,6 +62,7 @@ from ..spaces import (
     drop_indexes,
     milliseconds,
     number_of,
+    revised,
     row_id,
     space_of,
     update_index,
@@ -74,6 +75,7 @@ from ..write.turns import event_to_change
 
 SQL = load_queries("remembrancer.memory.history", "forget.sql")
 _PAGE = 10_000
+Answer = TypeVar("Answer", EventErased, Forgotten)
 
 
 class ReceiptInvalid(Exception):
@@ -121,16 +123,12 @@ def pseudonym(receipt_id: str, kind: str, name: str) -> str:
 
 def named_scope(receipt_id: str, kind: str, **values: str | None) -> ErasureScope:
     """Return a scope with hashes in place of names; `after` and `before` stay."""
-    return ErasureScope.model_validate(
-        {
-            "kind": kind,
-            **{
-                key: value if key in ("after", "before") else pseudonym(receipt_id, key, value)
-                for key, value in values.items()
-                if value is not None
-            },
-        }
-    )
+    hashed = {
+        key: value if key in ("after", "before") else pseudonym(receipt_id, key, value)
+        for key, value in values.items()
+        if value is not None
+    }
+    return ErasureScope.model_validate({"kind": kind, **hashed})
 
 
 def scope_of(request: Forget, user_id: str | None) -> dict[str, str | None]:
@@ -159,17 +157,6 @@ def scope_of(request: Forget, user_id: str | None) -> dict[str, str | None]:
         "after": times[0],
         "before": times[1],
     }
-
-
-def sign_event(
-    records: Records, tx: Transaction, caller: Caller, row: Row, *, facts: int
-) -> SignedReceipt:
-    """Record and sign the erasure of one turn, as `sign_erasure` does."""
-    user_id = tx.one(SQL.user_of_space, id=space_of(row.id)).user_id
-    scope = {"kind": "event", "user": user_id, "session": row.session_id}
-    event_ids = EventIds()
-    event_ids.add([row])
-    return sign_erasure(records, tx, caller, scope, {"events": 1, "facts": facts}, event_ids)
 
 
 def sign_erasure(
@@ -209,13 +196,9 @@ def receipt_keys(records: Records) -> ReceiptKeys:
     """Return the public keys, the one that signs now first, creating it on first use."""
 
     def write(tx: Transaction) -> ReceiptKeys:
-        key = signing_key(tx, records.clock())
-        return ReceiptKeys(
-            keys=[
-                _jwk(public_bytes(key)),
-                *(_jwk(bytes(row.secret), row.created_ms) for row in retired_keys(tx)),
-            ]
-        )
+        own = _jwk(public_bytes(signing_key(tx, records.clock())))
+        retired = [_jwk(bytes(row.secret), row.created_ms) for row in retired_keys(tx)]
+        return ReceiptKeys(keys=[own, *retired])
 
     if records.store.read(existing_signing_key) is None:
         return records.store.write(write)
@@ -285,7 +268,7 @@ class NotLatest(Conflict):
 class _DryRun(Exception):
     """Rolls back the transaction of a dry run and carries its answer."""
 
-    def __init__(self, answer: str) -> None:
+    def __init__(self, answer: Any) -> None:
         self.answer = answer
 
 
@@ -300,9 +283,8 @@ class Replacement:
 
 @dataclass(slots=True)
 class _Outcome:
-    """The answer of an erasure, and what is left to do once it is durable."""
+    """The turns of an erasure, and what is left to do once it is durable."""
 
-    answer: str = ""
     blobs: list[str] = field(default_factory=list)
     erased: list[ErasedEvents] = field(default_factory=list)
     event_ids: EventIds = field(default_factory=EventIds)
@@ -322,26 +304,21 @@ def erase_event(
     Raises KeyIsReadOnly, EventUnknown, NotAuthor, IdempotencyKeyReused, StoreUnavailable.
     """
     require_write(caller)
-    outcome = _Outcome()
+    outcome, once = _Outcome(), None if dry_run else idempotency
 
-    def write(tx: Transaction) -> None:
+    def write(tx: Transaction) -> EventErased:
+        answer = _erase_one(context, tx, caller, event_id, outcome)
         if dry_run:
-            raise _DryRun(_erase_one(context, tx, caller, event_id, _Outcome()))
-        erase = partial(_erase_one, context, tx, caller, event_id, outcome)
-        outcome.answer = idempotent(tx, idempotency, context.clock(), erase)
+            raise _DryRun(answer.model_copy(update={"erased": False, "receipt": None}))
+        return answer
 
-    try:
-        context.store.write(write, account_id=caller.account_id)
-    except _DryRun as dry:
-        update = {"erased": False, "receipt": None}
-        return EventErased.model_validate_json(dry.answer).model_copy(update=update)
-    _finish(context, outcome)
-    return EventErased.model_validate_json(outcome.answer)
+    erase = partial(write_once, context, caller.account_id, once, EventErased, write)
+    return _finished(context, outcome, erase)
 
 
 def _erase_one(
     context: Context, tx: Transaction, caller: Caller, event_id: str, outcome: _Outcome
-) -> str:
+) -> EventErased:
     row = event_to_change(tx, caller, event_id)
     erase_range = EraseRange(space_id=space_of(row.id), low=row.id, high=row.id + 1)
     session = tx.one(SPACES.session_of, space_id=erase_range.space_id, session_id=row.session_id).id
@@ -349,14 +326,18 @@ def _erase_one(
     facts = _erase_facts(tx, erase_range)
     erased = _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
     outcome.erased = [prune_with(tx, erased)]
+    user_id = tx.one(SQL.user_of_space, id=erase_range.space_id).user_id
+    scope = {"kind": "event", "user": user_id, "session": row.session_id}
+    event_ids = EventIds()
+    event_ids.add([row])
     return EventErased(
         erased=True,
         event_id=event_id,
         facts=facts,
         told_in=l1_ids,
         at=rfc3339(context.clock()),
-        receipt=sign_event(context, tx, caller, row, facts=facts),
-    ).model_dump_json()
+        receipt=sign_erasure(context, tx, caller, scope, {"events": 1, "facts": facts}, event_ids),
+    )
 
 
 def _erase_turns(tx: Transaction, erase_range: EraseRange, rows: Sequence[Row]) -> ErasedEvents:
@@ -364,42 +345,33 @@ def _erase_turns(tx: Transaction, erase_range: EraseRange, rows: Sequence[Row]) 
 
     `rows` are all turns of the range. Every erasure of some turns ends here.
     """
-    _erase_drafts(tx, erase_range.space_id, rows)
+    space_id, values = erase_range.space_id, erase_range.values
+    numbers = [number_of(row.id) for row in rows]
+    _erase_drafts(tx, space_id, rows)
+    by_session: dict[int, set[int]] = defaultdict(set)
     for row in rows:
         delete_answers(tx, row.event_id)
-    by_session: dict[int, list[int]] = defaultdict(list)
-    for row in rows:
         if row.superseded_by is None:  # drafts are not counted as turns
-            by_session[row.session].append(row.id)
+            by_session[row.session].add(row.id)
     for session, ids in by_session.items():
-        counts = tx.one(SQL.session_counts, session=session)
-        latest = {
-            turn.id
-            for turn in tx.all(
-                SQL.latest_turns, session=session, most=counts.turns - counts.turns_summarised
-            )
-        }
-        summarised = counts.turns_summarised - sum(turn_id not in latest for turn_id in ids)
-        tx.run(
-            SQL.set_counts, session=session, turns=counts.turns - len(ids), summarised=summarised
-        )
-    erase_links(tx, erase_range.values)
-    tx.run(SQL.erase_shown, space_id=erase_range.space_id, **erase_range.values)
-    tx.run(SQL.erase_looks, space_id=erase_range.space_id, **erase_range.values)
-    tx.run(SQL.end_erased_tasks, space_id=erase_range.space_id, **erase_range.values)
-    tx.run(
-        SQL.erase_search, space_id=erase_range.space_id, numbers=[number_of(row.id) for row in rows]
-    )
-    tx.run(SQL.erase_index, **erase_range.values)
-    tx.run(SQL.erase_events, **erase_range.values)
-    tx.run(SPACES.revise_space, space_id=erase_range.space_id)
-    revision = tx.one(SPACES.space_by_id, id=erase_range.space_id).revision
-    return ErasedEvents(
-        space_id=erase_range.space_id,
-        since=revision - 1,
-        revision=revision,
-        numbers=[number_of(row.id) for row in rows],
-    )
+        counts, uncovered = _uncovered_turns(tx, session)
+        turns = counts.turns - len(ids)
+        summarised = counts.turns_summarised - len(ids - uncovered)
+        tx.run(SQL.set_counts, session=session, turns=turns, summarised=summarised)
+    erase_links(tx, values)
+    for statement in (SQL.erase_shown, SQL.erase_looks, SQL.end_erased_tasks):
+        tx.run(statement, space_id=space_id, **values)
+    tx.run(SQL.erase_search, space_id=space_id, numbers=numbers)
+    tx.run(SQL.erase_index, **values)
+    tx.run(SQL.erase_events, **values)
+    return revised(tx, space_id, numbers)
+
+
+def _uncovered_turns(tx: Transaction, session: int) -> tuple[Row, set[int]]:
+    """Return the counts of a session, and the ids of its turns that no L1 covers."""
+    counts = tx.one(SQL.session_counts, session=session)
+    most = counts.turns - counts.turns_summarised
+    return counts, {turn.id for turn in tx.all(SQL.latest_turns, session=session, most=most)}
 
 
 def _erase_drafts(tx: Transaction, space_id: int, rows: Sequence[Row]) -> None:
@@ -421,19 +393,12 @@ def supersede_draft(tx: Transaction, draft: Row, replacement: Replacement) -> Er
     The draft stays readable by its id, but is in no index and counts as no turn. Its facts and the
     evidence of its cubes then belong to the revision. `draft` has id and event_id.
     """
-    counts = tx.one(SQL.session_counts, session=replacement.session)
-    uncovered = counts.turns - counts.turns_summarised
-    latest = tx.all(SQL.latest_turns, session=replacement.session, most=uncovered)
-    is_summarised = draft.id not in {turn.id for turn in latest}
-    space_id = space_of(draft.id)
+    counts, uncovered = _uncovered_turns(tx, replacement.session)
+    space_id, turns = space_of(draft.id), counts.turns - 1
     tx.run(SQL.supersede, id=draft.id, revision=replacement.row)
-    tx.run(
-        SQL.set_counts,
-        session=replacement.session,
-        turns=counts.turns - 1,
-        # If an L1 covers the draft, it covers the turn.
-        summarised=counts.turns - 1 if is_summarised else counts.turns_summarised,
-    )
+    # If an L1 covers the draft, it covers the turn.
+    summarised = counts.turns_summarised if draft.id in uncovered else turns
+    tx.run(SQL.set_counts, session=replacement.session, turns=turns, summarised=summarised)
     tx.run(SQL.move_facts, space_id=space_id, old=draft.id, new=replacement.row)
     tx.run(SQL.move_sources, old=draft.id, new=replacement.row)
     cubes.move_evidence(tx, draft.event_id, replacement.event_id)
@@ -467,13 +432,8 @@ def replace_turn(
     erase_range = EraseRange(space_id=space_id, low=old.id, high=old.id + 1)
     erased = _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
     if is_summarised:
-        counts_left = tx.one(SQL.session_counts, session=replacement.session)
-        tx.run(
-            SQL.set_counts,
-            session=replacement.session,
-            turns=counts_left.turns,
-            summarised=counts_left.turns,
-        )
+        turns = tx.one(SQL.session_counts, session=replacement.session).turns
+        tx.run(SQL.set_counts, session=replacement.session, turns=turns, summarised=turns)
     return erased
 
 
@@ -507,37 +467,27 @@ def forget(
     name = caller.account_name if user_id is None else user_id
     if not request.dry_run and not request.is_narrowed and request.confirm != name:
         raise NotConfirmed(name)
-    outcome = _Outcome()
+    outcome, once = _Outcome(), None if request.dry_run else idempotency
 
-    def erase_selection(tx: Transaction) -> str:
+    def write(tx: Transaction) -> Forgotten:
+        outcome.blobs.clear()
+        outcome.event_ids = EventIds()
         counts = (
             _forget_account(context, tx, outcome)
             if user_id is None
             else _forget_user(context, tx, user_id, request, outcome)
         )
         answer = Forgotten(erased=False, counts=counts, at=rfc3339(context.clock()))
-        if not request.dry_run:
-            scope = scope_of(request, user_id)
-            ids, numbers, receipt = outcome.event_ids, counts.model_dump(), None
-            if any(numbers.values()):  # else there is nothing to record
-                receipt = sign_erasure(context, tx, caller, scope, numbers, ids)
-            answer = answer.model_copy(update={"erased": True, "receipt": receipt})
-        return answer.model_dump_json()
-
-    def write(tx: Transaction) -> None:
-        outcome.blobs.clear()
-        outcome.event_ids = EventIds()
         if request.dry_run:
-            raise _DryRun(erase_selection(tx))
-        outcome.answer = idempotent(tx, idempotency, context.clock(), lambda: erase_selection(tx))
+            raise _DryRun(answer)
+        scope, numbers, receipt = scope_of(request, user_id), counts.model_dump(), None
+        if any(numbers.values()):  # else there is nothing to record
+            receipt = sign_erasure(context, tx, caller, scope, numbers, outcome.event_ids)
         also(tx)
+        return answer.model_copy(update={"erased": True, "receipt": receipt})
 
-    try:
-        context.store.write(write, account_id=caller.account_id)
-    except _DryRun as dry:
-        return Forgotten.model_validate_json(dry.answer)
-    _finish(context, outcome)
-    return Forgotten.model_validate_json(outcome.answer)
+    erase = partial(write_once, context, caller.account_id, once, Forgotten, write)
+    return _finished(context, outcome, erase)
 
 
 def _forget_user(
@@ -747,11 +697,19 @@ def _erase_rules(tx: Transaction, user_id: str | None) -> None:
     tx.run(SQL.erase_sweeps, user_id=user_id)
 
 
-def _finish(context: Context, outcome: _Outcome) -> None:
-    """Update cached indexes and remove unused blobs, after the transaction is durable."""
+def _finished(context: Context, outcome: _Outcome, erase: Callable[[], Answer]) -> Answer:
+    """Erase; once that is durable, update cached indexes and remove unused blobs.
+
+    Returns the answer, that of a dry run without more.
+    """
+    try:
+        answer = erase()
+    except _DryRun as dry:
+        return cast(Answer, dry.answer)
     update_index(context, outcome.erased)
     drop_indexes(context, outcome.spaces)
     files.remove_blobs(context, outcome.blobs)
+    return answer
 
 
 # --- Delete a team: its memory, its members and its invitations ------------------------------
