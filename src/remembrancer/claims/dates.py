@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
-from importlib import resources
 
 from ..protocol.patterns import regex
+from ..protocol.tables import read_table
 from ..search.text.languages import LANGUAGES, normalize
 from .numbers import CHINESE, parse_chinese
 from .values import Claim, Clock, Dates, PartialDate, Quantity, exact_date, shift
@@ -172,7 +171,7 @@ def _valid(when: PartialDate) -> list[PartialDate]:
 
 # --- Find relative dates: yesterday, next Friday, last month, in three days, 下周三 ----------
 
-_TABLE = tomllib.loads(resources.files(__package__).joinpath("dates.toml").read_text("utf-8"))
+_TABLE = read_table(__package__, "dates.toml")
 
 
 def _by_word(name: str, separator: str | None = None) -> dict[str, str]:

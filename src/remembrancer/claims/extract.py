@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from importlib import resources
 from typing import NamedTuple
 
 from ..protocol.patterns import regex
+from ..protocol.tables import read_table
 from ..search.text.analysis import words
 from ..search.text.languages import BY_CODE, LANGUAGES, detect, normalize, unaccented
 from .dates import clocks, dates, relative_dates, resolve, weekday_words
@@ -314,7 +313,7 @@ _NAME_GAP = regex(r"[ ](?:(?:van|von|de|da|del|di|du|der|den|ten|la|le|bin|al)[ 
 _SENTENCE_START = regex(
     r"(?:^|[.!?:;¡¿\n\u2026。！？：；|>\"“„«(*_#]|[-+•–—])[\s\"“„«'(*_>\x00-]*$"
 )
-_TABLE = tomllib.loads(resources.files(__package__).joinpath("names.toml").read_text("utf-8"))
+_TABLE = read_table(__package__, "names.toml")
 _TITLES, _COMMON_WORDS = frozenset(_TABLE["titles"].split()), frozenset(_TABLE["common"].split())
 _MONTHS = frozenset(name for language in LANGUAGES for name in language.months)
 _NOT_NAMES = (

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 
 from ..protocol.patterns import regex
+from ..protocol.tables import read_table
 from .values import Claim, Quantity
 
 # --- Find units and currencies after a number, with their base units (units.toml) ------------
@@ -32,20 +31,16 @@ class Unit(NamedTuple):
     factor: Fraction
 
 
-def _table(name: str) -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath(name).read_text("utf-8"))
-
-
 def _by_word(rows: Mapping[str, str]) -> dict[str, int | Fraction]:
     """Return the value of each word of a table of words by their values."""
     values = {word: Fraction(value) for value, words in rows.items() for word in words.split()}
     return {word: int(n) if n.denominator == 1 else n for word, n in values.items()}
 
 
-_WORDS_TABLE = _table("numbers.toml")
+_WORDS_TABLE = read_table(__package__, "numbers.toml")
 UNITS = {
     word.replace("·", " "): Unit(dimension, Fraction(factor))
-    for dimension, rows in _table("units.toml").items()
+    for dimension, rows in read_table(__package__, "units.toml").items()
     for word, factor in _by_word(rows).items()
 }
 CURRENCY_SIGNS = "|".join(map(re.escape, _WORDS_TABLE["currencies"].split()))

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any, Literal, NamedTuple
 
 from ..protocol.patterns import regex
+from ..protocol.tables import read_table
 from ..search.text.languages import BY_CODE, normalize, stem, unaccented
 from .values import Claim, Clock, Dates, Quantity, Verbatim
 
 # --- Split sentences into clauses of normalized tokens, so that two statements can be compared
 
-_TABLE = tomllib.loads(resources.files(__package__).joinpath("statements.toml").read_text("utf-8"))
+_TABLE = read_table(__package__, "statements.toml")
 LANGUAGES = frozenset(_TABLE) - {"pronouns", "titles"}
 TOKENS_MAX = 60  # of a clause that is compared
 _HAN = "\u3400-\u9fff"

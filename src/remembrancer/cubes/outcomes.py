@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import resources
 from itertools import groupby
 
 from ..context import Records
 from ..protocol.cubes import SharedCube
+from ..protocol.tables import read_table
 from ..search import normalize
 from ..search.text.analysis import identifier_names, words
 from ..store import Row, Transaction, load_queries
@@ -144,10 +143,8 @@ def corrects(message: str) -> bool:
 
 @cache
 def _corrections() -> tuple[re.Pattern[str], ...]:
-    text = resources.files(__package__).joinpath("corrections.toml").read_text("utf-8")
-    return tuple(
-        re.compile(normalize(pattern)) for row in tomllib.loads(text).values() for pattern in row
-    )
+    rows = read_table(__package__, "corrections.toml").values()
+    return tuple(re.compile(normalize(pattern)) for row in rows for pattern in row)
 
 
 def _use(row: Row, question: str, answer: str) -> str | None:

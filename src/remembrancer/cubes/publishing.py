@@ -16,17 +16,16 @@ import base64
 import binascii
 import codecs
 import re
-import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 from ..protocol import limits
 from ..protocol.patterns import regex
 from ..protocol.recalled import imitated_line
+from ..protocol.tables import read_table
 from ..screening import find_secrets, instruction_like
 from ..search.text.analysis import words
 from ..search.text.languages import BY_CODE, LANGUAGES
@@ -214,9 +213,7 @@ def injection_family(text: str, *, in_rules: bool = True) -> str | None:
 
 @cache
 def _families() -> dict[str, _Family]:
-    table = tomllib.loads(
-        resources.files(__package__).joinpath("injections.toml").read_text("utf-8")
-    )
+    table = read_table(__package__, "injections.toml")
     words = table["words"]
     return {
         name: _Family(

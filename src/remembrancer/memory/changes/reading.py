@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from functools import lru_cache
-from importlib import resources
 from typing import Any, NamedTuple
 
+from ...protocol.tables import read_table
 from ...search.text.languages import BY_CODE, unaccented
 
 CODES = ("en", "de", "fr", "es", "it", "ru", "zh")
@@ -82,11 +81,6 @@ class SentenceWord(NamedTuple):
 
     word: str
     is_capital: bool
-
-
-def load_table(name: str) -> dict[str, object]:
-    """Return a TOML file of this package."""
-    return tomllib.loads(resources.files(__package__).joinpath(name).read_text("utf-8"))
 
 
 def normalize(word: str) -> str:
@@ -281,7 +275,7 @@ def _entries(text: str) -> list[str]:
 
 def _index() -> tuple[dict[str, list[Phrase]], dict[str, list[Phrase]]]:
     """Return the phrases by their first word: those of dropped marks, and all others."""
-    table: Any = load_table("phrases.toml")
+    table = read_table(__package__, "phrases.toml")
     phrases: dict[tuple[tuple[str, ...], tuple[str, ...]], Phrase] = {}
     for mark, languages in table["mark"].items():
         for words, gate, _ in _phrases(languages):
@@ -316,7 +310,7 @@ def _phrases(row: dict[str, Any]) -> list[tuple[tuple[str, ...], tuple[str, ...]
     return result
 
 
-_TABLE: Any = load_table("words.toml")
+_TABLE = read_table(__package__, "words.toml")
 LISTS = {name: frozenset(_entries(text)) for name, text in _TABLE.items() if isinstance(text, str)}
 GROUPS = {word: group for group, text in _TABLE["groups"].items() for word in _entries(text)}
 COUNTRIES = frozenset(_entries(_TABLE["countries"]["names"]))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 from ...protocol.patterns import regex
+from ...protocol.tables import read_table
 from ...search import Vectors, load_regression
-from .reading import load_table, sentences
+from .reading import sentences
 
 # --- Questions about an earlier state: "Where did I live before?", "Was it always on Thursdays?"
 # Some phrases say so in seven languages. Most questions do not use them: a logistic regression over
@@ -75,12 +76,12 @@ TARGET_WORDS_MIN = 2  # of content; a shorter target may be anything
 SHARE_OF_TARGET_MIN = 0.8  # of the target's words that a turn to forget contains
 SHARE_OF_TURN_MIN = 0.5  # of its own words that the target contains
 
-_TABLE = load_table("withdrawal.toml")
+_TABLE = read_table(__package__, "withdrawal.toml")
 
 
 def _phrases(name: str, **parts: str) -> str:
     """Return the alternatives of a list of withdrawal.toml as one pattern."""
-    pattern = "|".join(map(str, cast("list[str]", _TABLE[name])))
+    pattern = "|".join(_TABLE[name])
     for part, text in parts.items():
         pattern = pattern.replace(f"{{{part}}}", text)
     return pattern

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib import resources
-from typing import Any
 
-TABLES: dict[str, dict[str, Any]] = tomllib.loads(
-    resources.files(__package__).joinpath("words.toml").read_text("utf-8")
-)
+from ...protocol.tables import read_table
+
+TABLES = read_table(__package__, "words.toml")
 CODES = tuple(TABLES)
 
 

@@ -8,12 +8,11 @@ import itertools
 import keyword
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
+from ...protocol.tables import read_table
 from .source import (
     CLOSERS,
     OPENERS,
@@ -61,7 +60,7 @@ _LETTERS_MAX = 60
 @cache
 def _known_imports() -> dict[str, str]:
     """Return the import lines of well-known names."""
-    table = tomllib.loads((Path(__file__).parent / "names.toml").read_text("utf-8"))
+    table = read_table(__package__, "names.toml")
     lines = {name: f"import {name}" for name in table["modules"]}
     lines |= {
         name: f"import {module}" if name == module else f"import {module} as {name}"

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 import threading
-import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 
 import Stemmer
+
+from ...protocol.tables import read_table
 
 FALLBACK = "en"  # for Latin text without any known stop word
 
@@ -47,7 +47,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _load() -> tuple[Language, ...]:
-    text = resources.files(__package__).joinpath("languages.toml").read_text("utf-8")
+    rows = read_table(__package__, "languages.toml").items()
     return tuple(
         Language(
             code=code,
@@ -62,7 +62,7 @@ def _load() -> tuple[Language, ...]:
                 for name in names
             },
         )
-        for number, (code, row) in enumerate(tomllib.loads(text).items())
+        for number, (code, row) in enumerate(rows)
     )
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
-from importlib import resources
 from itertools import islice
 from typing import NamedTuple
 
 from ...protocol.notices import notices_in, without_notices
+from ...protocol.tables import read_table
 
 # --- Statements that say about themselves that they are not to be relied on, in seven languages
 # "An unverified note says ...", "similar feedback from another workspace", "just a rumour".
@@ -20,8 +19,7 @@ LENGTH_MAX = 600  # characters of a message that are read: longer ones say much 
 
 
 def _disclaimer() -> re.Pattern[str]:
-    text = resources.files(__package__).joinpath("disclaimers.toml").read_text("utf-8")
-    table = tomllib.loads(text)
+    table = read_table(__package__, "disclaimers.toml")
     words, unspaced = "|".join(table["words"]), "|".join(table["unspaced"])
     # Of text in lower case: ignoring case here takes twice as long, for each hit of a search.
     return re.compile(rf"\b(?:{words})\b|{unspaced}")
@@ -189,8 +187,7 @@ class _Shapes(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _shapes() -> _Shapes:
-    text = resources.files(__package__).joinpath("machine_output.toml").read_text("utf-8")
-    table = tomllib.loads(text)
+    table = read_table(__package__, "machine_output.toml")
     patterns = {name: [f"(?:{pattern})" for pattern in table[name]["patterns"]] for name in table}
     acknowledgement = "|".join(patterns.pop("acknowledgements"))
     lines = "|".join(pattern for row in patterns.values() for pattern in row)
