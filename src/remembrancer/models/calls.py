@@ -187,31 +187,24 @@ class ConfiguredModels:
             outcome, detail, retry_s = error.reason, self._mask(error.detail), error.retry_s
         except CancelledError:
             outcome, detail = "stopped", "the service is stopping"
-        usage = (
-            {"prompt_tokens": output.prompt_tokens, "completion_tokens": output.completion_tokens}
-            if output
-            else {}
-        )
-        # In these cases the model has read the request, so its tokens count.
-        if output is None and outcome in ("empty", "cut_off", "too_large", "garbled"):
-            usage = {"prompt_tokens": sum(tokens_of(m.content) for m in request.messages)}
+        read = written = 0
+        if output is not None:
+            read, written = output.prompt_tokens, output.completion_tokens
+        elif outcome in ("empty", "cut_off", "too_large", "garbled"):  # it has read the request
+            read = sum(tokens_of(m.content) for m in request.messages)
         ms = (time.perf_counter() - start) * 1000
         attempt = ModelAttempt(
             slot=request.slot,
             model=target.model,
             outcome=outcome,
             ms=round(ms, 1),
+            prompt_tokens=read,
+            completion_tokens=written,
             detail=detail,
-            **usage,
         )
         if output is None:
-            _log.warning(
-                "model %s of slot %s gave no answer: %s (%s)",
-                target.model,
-                request.slot,
-                outcome,
-                detail,
-            )
+            problem = target.model, request.slot, outcome, detail
+            _log.warning("model %s of slot %s gave no answer: %s (%s)", *problem)
         for watcher in self._watchers:
             watcher(attempt)
         return output, attempt, retry_s

@@ -41,11 +41,8 @@ FIELDS = (
 )
 ANSWERS = ("tool_calls", "function_call", "refusal", "audio")  # those that answer without text
 _THINKING_BLOCK = re.compile(r"(?<!\s)\s*+<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
-_THINKING_START, _THINKING_END, _THINKING_END_CHARACTERS = (
-    "<think",
-    re.compile(r"</think(?:ing)?>"),
-    11,
-)
+_THINKING_START, _THINKING_END = "<think", re.compile(r"</think(?:ing)?>")
+_THINKING_END_CHARACTERS = 11
 
 
 class NotAChoice(Exception):
@@ -315,17 +312,9 @@ async def call(
                 if response.status_code == 200:
                     return await _read(response, request, on_piece)
                 error_text = _error_text(await _read_error(response))
-                name = next(
-                    (
-                        name
-                        for name in _OPTIONAL
-                        if name in error_text
-                        and name not in unsupported
-                        and name in body
-                        and name not in request.fields
-                    ),
-                    None,
-                )
+                spare = body.keys() - unsupported - request.fields.keys()
+                names = (one for one in _OPTIONAL if one in error_text and one in spare)
+                name = next(names, None)
                 if response.status_code not in (400, 422) or name is None:
                     raise _http_error(response, error_text)
                 unsupported.add(name)
@@ -364,11 +353,9 @@ def _error_text(text: str) -> str:
     message: Any = text
     try:
         error = json.loads(text)["error"]
-        message = (
-            " ".join(str(error.get(part) or "") for part in ("message", "param"))
-            if isinstance(error, dict)
-            else error
-        )
+        message = error
+        if isinstance(error, dict):
+            message = " ".join(str(error.get(part) or "") for part in ("message", "param"))
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     line = " ".join("".join(c if c.isprintable() else " " for c in str(message)).split())

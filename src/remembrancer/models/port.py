@@ -76,9 +76,8 @@ class ModelRequest:
     messages: tuple[ModelMessage, ...]
     tokens_max: int | None = None
     temperature: float | None = None
-    schema: Mapping[str, Any] | None = (
-        None  # JSON schema of the answer, if the endpoint supports it
-    )
+    # JSON schema of the answer, if the endpoint supports it.
+    schema: Mapping[str, Any] | None = None
     outside: bool = True  # False: only models on this machine
     # Further fields of the request as the endpoint reads them, such as tools.
     fields: Mapping[str, Any] = field(default_factory=dict)
