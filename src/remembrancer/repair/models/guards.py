@@ -123,22 +123,15 @@ class Pair(NamedTuple):
 
         In an old program that cannot be parsed, matches of `pattern` are counted instead.
         """
-        old = (
-            len(re.findall(pattern, self.before, re.MULTILINE))
-            if self.old is None
-            else sum(map(count, ast.walk(self.old)))
-        )
-        return sum(map(count, ast.walk(self.new))) - old
+        new = sum(map(count, ast.walk(self.new)))
+        if self.old is None:
+            return new - len(re.findall(pattern, self.before, re.MULTILINE))
+        return new - sum(map(count, ast.walk(self.old)))
 
 
 def nodes(tree: ast.AST, *kinds: type[N]) -> Iterator[N]:
     """Yield the nodes of a tree, itself among them, that are of one of these kinds."""
     return (node for node in ast.walk(tree) if isinstance(node, kinds))
-
-
-def _definitions(tree: ast.AST) -> Iterator[Definition]:
-    """Yield all functions and classes of a tree, at any depth."""
-    return (node for node in ast.walk(tree) if isinstance(node, Definition))
 
 
 def parse_program(text: str) -> ast.Module | None:
@@ -153,13 +146,9 @@ def name_of(node: ast.AST | None) -> str:
     """Return the last name of `a`, `a.b` or `a.b()`; empty for other expressions."""
     if isinstance(node, ast.Call):
         node = node.func
-    return (
-        node.id
-        if isinstance(node, ast.Name)
-        else node.attr
-        if isinstance(node, ast.Attribute)
-        else ""
-    )
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def is_constant(node: ast.AST | None) -> bool:
@@ -396,7 +385,7 @@ def _tests_disabled(old: ast.Module, new: ast.Module) -> bool:
         return counts
 
     old_calls, new_calls = (Counter(map(name_of, nodes(tree, ast.Call))) for tree in (old, new))
-    tests = {node.name for node in _definitions(old) if is_test(node)}
+    tests = {node.name for node in ast.walk(old) if isinstance(node, Definition) and is_test(node)}
     tests |= {"main", "testmod"}
     return bool(count_bypasses(new) - count_bypasses(old)) or any(
         new_calls[name] < old_calls[name] for name in {*count_bypasses(old), *tests} if name
@@ -445,7 +434,7 @@ def drops_definitions(pair: Pair) -> bool:
         old_names = re.findall(
             r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", pair.before, re.MULTILINE
         )
-        new_names = {node.name for node in _definitions(pair.new)}
+        new_names = {node.name for node in ast.walk(pair.new) if isinstance(node, Definition)}
         return not set(old_names) <= new_names
     for name, node in definitions(pair.old):
         if name not in new or isinstance(node, ast.ClassDef) != isinstance(new[name], ast.ClassDef):
@@ -498,11 +487,9 @@ def swallows(pair: Pair) -> bool:
         r"\bexcept(?:[ \t]*:|[ \t]+\(?(?:\w+[ \t]*,[ \t]*)*(?:Exception|BaseException)\b)"
         r"|\bsuppress\("
     )
-    old_enclosing = (
-        count_enclosing(pair.old)
-        if pair.old
-        else len(re.findall(r"^try\b", pair.before, re.MULTILINE))
-    )
+    old_enclosing = len(re.findall(r"^try\b", pair.before, re.MULTILINE))
+    if pair.old:
+        old_enclosing = count_enclosing(pair.old)
     return pair.added(count_swallowing, pattern) > 0 or count_enclosing(pair.new) > old_enclosing
 
 
@@ -544,11 +531,9 @@ def reaches_out(pair: Pair) -> bool:
     def obscuring_names(tree: ast.Module) -> set[str]:
         return {name_of(node) for node in nodes(tree, ast.Name, ast.Attribute)} & OBSCURING_NAMES
 
-    old = (
-        set(WORD.findall(pair.before))
-        if pair.old is None
-        else imported_packages(pair.old) | obscuring_names(pair.old)
-    )
+    old = set(WORD.findall(pair.before))
+    if pair.old:
+        old = imported_packages(pair.old) | obscuring_names(pair.old)
     new = (imported_packages(pair.new) & FORBIDDEN_MODULES) | obscuring_names(pair.new)
     return bool(new - old)
 

@@ -115,17 +115,10 @@ def diff(before: str, after: str) -> str:
     if max(len(old), len(new)) - first - last <= _DIFF_LINES_MAX:
         head = max(0, first - _CONTEXT)
         tail = max(0, last - _CONTEXT)
-        lines = list(
-            difflib.unified_diff(
-                old[head : len(old) - tail],
-                new[head : len(new) - tail],
-                "before",
-                "after",
-                n=_CONTEXT,
-            )
-        )
+        parts = old[head : len(old) - tail], new[head : len(new) - tail]
         diff_lines = [
-            _shift_heading(line, head) if line.startswith("@@ ") else line for line in lines
+            _shift_heading(line, head) if line.startswith("@@ ") else line
+            for line in difflib.unified_diff(*parts, "before", "after", n=_CONTEXT)
         ]
     else:
         start, old_end, new_end = first + 1, len(old) - last, len(new) - last

@@ -15,6 +15,10 @@ BLOCK_KEYWORDS = frozenset({"if", "elif", "while", "def", "class", "with", "exce
 LONE_KEYWORDS = frozenset({"else", "try", "finally"})  # headers of one keyword
 HEADERS = BLOCK_KEYWORDS | LONE_KEYWORDS | {"async"}
 _LEAVING = frozenset({"return", "raise", "del", "pass", "break", "continue", "import"})
+# Tokens before a name that is bound: in any statement, and in a list of these statements.
+_BINDING = frozenset({"def", "class", "as", "for", "global", "nonlocal", "*", "**"})
+_LISTING = frozenset({"import", "from", "for", "def", "async"})
+_BEFORE_LISTED = frozenset({"import", ",", "(", "for", "lambda"})
 # Keywords that never begin a line within brackets: if one does, an earlier bracket is unclosed.
 _NEVER_INSIDE = (HEADERS | _LEAVING) - {"if", "else", "for", "async"}
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
@@ -262,14 +266,9 @@ def _tokenize(code: str) -> Iterator[Token]:
             kind, end = "string", closing.end() if closing else len(code)
         text = code[at:end]
         yield Token(kind, text, at, line)
-        at, line = (
-            end,
-            line + (_count_line_breaks(text) if kind in ("newline", "string", "space") else 0),
-        )
-
-
-def _count_line_breaks(text: str) -> int:
-    return text.count("\n") + text.count("\r") - text.count("\r\n")
+        at = end
+        if kind in ("newline", "string", "space"):
+            line += text.count("\n") + text.count("\r") - text.count("\r\n")
 
 
 def _ends_with_escape(body: str) -> bool:
@@ -321,27 +320,13 @@ def bound_names(source: ProgramSource) -> set[str]:
         for at, token in enumerate(tokens):
             if token.kind != "name":
                 continue
-            before, after = (
-                tokens[at - 1].text if at else "",
-                tokens[at + 1].text if at + 1 < len(tokens) else "",
-            )
-            is_assigned = after in ("=", ":=", ":") or (
+            before = tokens[at - 1].text if at else ""
+            after = tokens[at + 1].text if at + 1 < len(tokens) else ""
+            is_assigned = after in (":=", ":") or (
                 after.endswith("=") and after not in ("==", "!=", "<=", ">=")
             )
-            is_listed = first in ("import", "from", "for", "def", "async") and before in (
-                "import",
-                ",",
-                "(",
-                "for",
-                "lambda",
-            )
-            if is_listed or (
-                before != "."
-                and (
-                    is_assigned
-                    or before in ("def", "class", "as", "for", "global", "nonlocal", "*", "**")
-                )
-            ):
+            is_listed = first in _LISTING and before in _BEFORE_LISTED
+            if is_listed or before in _BINDING or (is_assigned and before != "."):
                 bindings.add(token.text)
         bindings.update(_targets_of_many(tokens))
     return bindings
@@ -375,10 +360,7 @@ def add_import_lines(source: ProgramSource, lines: list[str]) -> str:
         at = token.end if token.kind == "newline" else at
     for index, statement in enumerate(source.statements):
         is_docstring = index == 0 and all(token.kind == "string" for token in statement.tokens)
-        if not is_docstring and [token.text for token in statement.tokens[:2]] != [
-            "from",
-            "__future__",
-        ]:
+        if not is_docstring and statement.tokens.words(0, 2) != ["from", "__future__"]:
             break
         at = source.code.find("\n", statement.tokens[-1].end) + 1 or len(source.code)
     lead = "\n" if at and source.code[at - 1] != "\n" else ""
