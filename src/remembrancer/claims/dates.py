@@ -150,11 +150,9 @@ def _parse_parts(parts: dict[str, str | None], day: date) -> list[PartialDate]:
 def _both_orders(parts: dict[str, str | None]) -> list[PartialDate]:
     first, second, year_digits = int(parts["dm"] or 0), int(parts["md"] or 0), parts["y"] or ""
     year = int(year_digits) + (2000 if len(year_digits) == 2 else 0)
-    orders = (
-        [PartialDate(year, second, first)]
-        if parts["s"] == "."
-        else [PartialDate(year, second, first), PartialDate(year, first, second)]
-    )
+    orders = [PartialDate(year, second, first)]
+    if parts["s"] != ".":
+        orders.append(PartialDate(year, first, second))
     return [option for order in dict.fromkeys(orders) for option in _valid(order)]
 
 
@@ -306,13 +304,9 @@ def resolve(text: str, claim: Claim, day: date) -> Claim:
     ):
         return claim
     before, after = text[max(0, claim.start - 8) : claim.start], text[claim.end : claim.end + 10]
-    sign = (
-        -1
-        if _AGO_BEFORE.search(before) or _AGO_AFTER.match(after)
-        else 1
-        if _IN_BEFORE.search(before) or _IN_AFTER.match(after)
-        else 0
-    )
+    sign = 1 if _IN_BEFORE.search(before) or _IN_AFTER.match(after) else 0
+    if _AGO_BEFORE.search(before) or _AGO_AFTER.match(after):
+        sign = -1
     amount = next(iter(value.amounts))
     if not sign or abs(amount) > 10**9:
         return claim
@@ -378,26 +372,20 @@ def clocks(text: str) -> Iterator[Claim]:
     for match in _COLON.finditer(text):
         minute = int(match["h"]) * 60 + int(match["m"])
         duration = minute * 60 if "h" in match["mark"].lower() and not match["half"] else None
-        yield _clock(
-            match.start(), match.end(), minute, _half_day(match["half"], match["part"]), duration
-        )
+        half = _half_day(match["half"], match["part"])
+        yield _clock(match.start(), match.end(), minute, half, duration)
     for match in _HOUR.finditer(text):
         minute = int(match["h"]) * 60 + int(match["m"] or 0)
-        if match["part_2"] == "дня" and not text[
-            max(0, match.start() - 6) : match.start()
-        ].endswith(_RUSSIAN_PREPOSITIONS):
+        before = text[max(0, match.start() - 6) : match.start()]
+        if match["part_2"] == "дня" and not before.endswith(_RUSSIAN_PREPOSITIONS):
             continue  # "3 дня" is a duration of three days
         half = _half_day(match["half"] or match["half_2"], match["part"] or match["part_2"])
         yield _clock(match.start(), match.end(), minute, half, None)
     for match in _HAN_HOURS.finditer(text):
         hour = _number(match["h"]) or 0
-        minutes = (
-            30
-            if match["half"]
-            else 15 * int(parse_chinese(match["quarter"]))
-            if match["quarter"]
-            else _number(match["m"]) or 0
-        )
+        minutes = 30 if match["half"] else _number(match["m"]) or 0
+        if match["quarter"]:
+            minutes = 15 * int(parse_chinese(match["quarter"]))
         if hour <= 24 and minutes < 60 and not (match["part"] is None and "点" in match["h"]):
             half = None if match["part"] is None else 12 if match["part"] in _AFTERNOON else 0
             yield _clock(match.start(), match.end(), hour * 60 + minutes, half, None)

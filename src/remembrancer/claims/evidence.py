@@ -270,21 +270,15 @@ class EventEvidence:
     def alternatives(self, claim: Claim) -> list[str]:
         """Return excerpts with values of the same kind: dates, times, or the same unit."""
         value = claim.value
-        if isinstance(value, Dates):
-            similar = [other for other in self._claims if isinstance(other.value, Dates)]
-        elif isinstance(value, Clock):
-            similar = [other for other in self._claims if isinstance(other.value, Clock)]
-        elif isinstance(value, Quantity):
-            similar = [
-                other
-                for other in self._claims
-                if isinstance(other.value, Quantity) and other.value.dimension == value.dimension
-            ]
-        else:
+        if not isinstance(value, Dates | Clock | Quantity):
             return []
-        return list(dict.fromkeys(self.text[other.start : other.end] for other in similar))[
-            :_ALTERNATIVES_MAX
-        ]
+        similar = (other for other in self._claims if type(other.value) is type(value))
+        excerpts = dict.fromkeys(
+            self.text[other.start : other.end]
+            for other in similar
+            if getattr(other.value, "dimension", None) == getattr(value, "dimension", None)
+        )
+        return list(excerpts)[:_ALTERNATIVES_MAX]
 
 
 def _beginnings(text: str) -> frozenset[str]:
@@ -300,15 +294,10 @@ def facets(date_: PartialDate, year_said: int) -> Iterator[PartialDate]:
     if date_.period is not None:
         yield date_
         return
-    years_near = range(year_said - _YEAR_DISTANCE_MAX, year_said + _YEAR_DISTANCE_MAX + 1)
-    years = (
-        [date_.year]
-        if date_.year is not None
-        else list(years_near)
-        if date_.month is not None
-        else []
-    )
-    for year in [*years, None]:
+    years = {date_.year, None}
+    if date_.year is None and date_.month is not None:
+        years |= set(range(year_said - _YEAR_DISTANCE_MAX, year_said + _YEAR_DISTANCE_MAX + 1))
+    for year in years:
         exact = None if year is None else date_._replace(year=year).exact
         weekday = exact.weekday() if exact else date_.weekday
         for month, day, weekday_ in product(

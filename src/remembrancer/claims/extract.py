@@ -177,8 +177,10 @@ def sentences(
             match is None
             or match.start() < begin
             or (next_span < len(unbreakable) and unbreakable[next_span][0] <= mark.start())
-            or _is_abbreviation(text, match)
         ):
+            continue
+        before = text[max(0, mark.start() - 8) : mark.start()]
+        if match["stop"] == "." and _ABBREVIATION.search(before):
             continue
         end = match.end()
         if not match["line"]:
@@ -203,13 +205,6 @@ def sentences(
         Sentence(begin, len(text), tuple(tags[next_tag:]), is_question=False, is_heading=False)
     )
     return result
-
-
-def _is_abbreviation(text: str, match: re.Match[str]) -> bool:
-    return (
-        match["stop"] == "."
-        and _ABBREVIATION.search(text[max(0, match.start() - 8) : match.start()]) is not None
-    )
 
 
 def tags_for(sentence: Sentence, end: int, first_claim: int) -> tuple[Tag, ...]:
@@ -366,59 +361,36 @@ def _continues_name(text: str, last: re.Match[str], following: re.Match[str]) ->
 
 
 def _name_claims(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim]:
-    at_sentence_start = (
-        bool(run)
-        and _SENTENCE_START.search(text[max(0, run[0].start() - 12) : run[0].start()]) is not None
-    )
-    before, may_be_greeting = (
-        text[max(0, run[0].start() - 2) : run[0].start()] if run else "",
-        at_sentence_start,
-    )
-    has_title = False
     first, last = 0, len(run)
     while first < last and _is_common_word(run[first][0]):
-        has_title = has_title or run[first][0].lower() in _TITLES
-        first, at_sentence_start = first + 1, False
-    may_be_greeting = (
-        may_be_greeting and not at_sentence_start and not has_title
-    )  # "Hello Anna, ..."
+        first += 1
     while first < last and _is_common_word(run[last - 1][0]):
         last -= 1
-    run = run[first:last]
-    if not run or len(run) > WORDS_MAX:
+    name = run[first:last]
+    if not name or len(name) > WORDS_MAX:
         return
-    following = text[run[-1].end() : run[-1].end() + 1]
-    if may_be_greeting and following in {",", "!", ".", ""}:
+    start = run[0].start()
+    begins_sentence = _SENTENCE_START.search(text[max(0, start - 12) : start]) is not None
+    has_title = any(word[0].lower() in _TITLES for word in run[:first])
+    following = text[name[-1].end() : name[-1].end() + 1]
+    if begins_sentence and first and not has_title and following in {",", "!", ".", ""}:
+        return  # "Hello Anna, ..."
+    begins_sentence = begins_sentence and not first
+    word = name[0][0]
+    is_plain = not has_title and (word.isupper() or not any(c.isupper() for c in word[1:]))
+    is_doubtful = begins_sentence or language == "de" or word.isupper()
+    if len(name) == 1 and is_plain and is_doubtful:
         return
-    has_inner_capital = [
-        any(c.isupper() for c in match[0][1:]) and not match[0].isupper() for match in run
-    ]
-    if (
-        len(run) == 1
-        and not has_inner_capital[0]
-        and not has_title
-        and (at_sentence_start or language == "de" or run[0][0].isupper())
-    ):
-        return
-    name_matches = run
-    if at_sentence_start and not has_inner_capital[0] and not has_title:
-        name_matches = run[1:] or run  # the first word is capitalized in any case
-        if language == "de" and len(name_matches) < 2:
+    telling = name
+    if begins_sentence and is_plain:
+        telling = name[1:] or name  # the first word is capitalized in any case
+        if language == "de" and len(telling) < 2:
             return
-    words = [
-        part
-        for match in name_matches
-        for part in normalize_name(match[0]).split("-")
-        if len(part) > 1
-    ]
+    parts = [part for match in telling for part in normalize_name(match[0]).split("-")]
+    words = tuple(part for part in parts if len(part) > 1)
     if words:
-        yield Claim(
-            "name",
-            run[0].start(),
-            run[-1].end(),
-            Name(tuple(words)),
-            weak=before == ", " and following in {"!", "?", "."},
-        )
+        is_weak = text[max(0, start - 2) : start] == ", " and following in {"!", "?", "."}
+        yield Claim("name", name[0].start(), name[-1].end(), Name(words), weak=is_weak)
 
 
 def _is_common_word(word: str) -> bool:
@@ -434,9 +406,8 @@ def _is_common_word(word: str) -> bool:
 def normalize_name(word: str) -> str:
     """Return a word without case, accents and possessive ending, for comparison."""
     plain = normalize(_POSSESSIVE.sub("", word))
-    return (
-        plain.replace("ё", "е") if _CYRILLIC.match(plain) else unaccented(plain)
-    )  # й differs from и
+    # й differs from и.
+    return plain.replace("ё", "е") if _CYRILLIC.match(plain) else unaccented(plain)
 
 
 # --- Extract the specific claims of a text: numbers with units, dates, names, URLs -----------

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from typing import Any, NamedTuple
 
 from ..protocol.patterns import regex
@@ -48,13 +49,14 @@ CURRENCY_SIGNS = "|".join(map(re.escape, _WORDS_TABLE["currencies"].split()))
 
 def unit_word(word: str) -> Unit | None:
     """Return the unit of a word or a sign in any grammatical form, or None."""
-    lower = word.lower()
     if len(word) == 1:  # case matters: W is a watt, w is not; G is not a gram
         return UNITS.get(word)
-    unit = UNITS.get(word) or UNITS.get(lower)
-    for cut in range(ENDING_CHARACTERS_MAX + 1):
-        unit = unit or UNITS.get(f"{lower[: len(lower) - cut]}*")
-    return unit
+    return next((UNITS[form] for form in (word, *_forms(word.lower())) if form in UNITS), None)
+
+
+def _forms(word: str) -> list[str]:
+    """Return a word as the table may have it: whole, or with a star for its last characters."""
+    return [word, *(f"{word[: len(word) - cut]}*" for cut in range(ENDING_CHARACTERS_MAX + 1))]
 
 
 def unit_at(text: str, start: int) -> tuple[Unit, int] | None:
@@ -67,10 +69,8 @@ def unit_at(text: str, start: int) -> tuple[Unit, int] | None:
     if _HAN.match(text, start):
         return _unit_without_spaces(text, start)
     word = _UNIT_WORD.match(text, start)
-    if word is None or text[word.end() : word.end() + 1] in {
-        "'",
-        "’",
-    }:  # the d of d'euros is not a day
+    # The d of d'euros is not a day.
+    if word is None or text[word.end() : word.end() + 1] in {"'", "’"}:
         return None
     second = _NEXT_WORD.match(text, word.end())
     if second and (unit := _two_word_unit(word[0].lower(), second[1].lower())):
@@ -88,12 +88,8 @@ def _unit_without_spaces(text: str, start: int) -> tuple[Unit, int] | None:
 
 
 def _two_word_unit(first: str, second: str) -> Unit | None:
-    firsts = [first, *(f"{first[: len(first) - cut]}*" for cut in range(ENDING_CHARACTERS_MAX + 1))]
-    seconds = [
-        second,
-        *(f"{second[: len(second) - cut]}*" for cut in range(ENDING_CHARACTERS_MAX + 1)),
-    ]
-    return next((UNITS[f"{a} {b}"] for a in firsts for b in seconds if f"{a} {b}" in UNITS), None)
+    names = map(" ".join, product(_forms(first), _forms(second)))
+    return next((UNITS[name] for name in names if name in UNITS), None)
 
 
 # --- Parse numbers in words (English, German, French, Spanish, Russian) and Chinese numerals -
@@ -201,11 +197,9 @@ class _NumberParser:
         self.rest = self.last = value
         self.start = start
         self.end = end
-        self.words = 1
         self.is_article = word in ARTICLES
-        self.conjunction_end: int | None = (
-            None  # where an "and" ends that is part of the number only if more follows
-        )
+        # Where an "and" ends that is part of the number only if more follows.
+        self.conjunction_end: int | None = None
         if value >= 1000 and value in (1000, 10**6):
             self.whole, self.rest = value, Fraction(0)
 
@@ -227,13 +221,8 @@ class _NumberParser:
             self.rest += value
         else:
             return False
-        self.last, self.end, self.conjunction_end, self.is_article = (
-            Fraction(value),
-            end,
-            None,
-            False,
-        )
-        self.words += 1
+        self.last, self.end = Fraction(value), end
+        self.conjunction_end, self.is_article = None, False
         return True
 
     def _has_room(self, value: int, low: int) -> bool:
@@ -254,6 +243,7 @@ class _NumberParser:
 
 _DIGITS = {**{c: n for n, c in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2}
 _PLACES = {"十": 10, "百": 100, "千": 1000}
+_MYRIADS = {"万": 10**4, "亿": 10**8}
 CHINESE = "[零〇一二两三四五六七八九十百千万亿]{1,40}(?:点[零〇一二三四五六七八九]{1,40})?"
 
 
@@ -261,7 +251,7 @@ def parse_chinese(numerals: str) -> Fraction:
     """Return the value of Chinese numerals: 一百二十, 两点五, 二〇二六."""
     whole, _, after = numerals.partition("点")
     if len(whole) > 1 and all(c in _DIGITS for c in whole):
-        value = Fraction(int("".join(str(_DIGITS[c]) for c in whole)))
+        value = Fraction(_joined(whole))
     else:
         total, section, digit = 0, 0, 0
         for c in whole:
@@ -271,14 +261,14 @@ def parse_chinese(numerals: str) -> Fraction:
                 section += (digit or 1) * _PLACES[c]
                 digit = 0
             else:
-                total = (total + section + digit) * (10**4 if c == "万" else 10**8) or (
-                    10**4 if c == "万" else 10**8
-                )
+                total = (total + section + digit) * _MYRIADS[c] or _MYRIADS[c]
                 section = digit = 0
         value = Fraction(total + section + digit)
-    return value + (
-        Fraction(int("".join(str(_DIGITS[c]) for c in after)), 10 ** len(after)) if after else 0
-    )
+    return value + (Fraction(_joined(after), 10 ** len(after)) if after else 0)
+
+
+def _joined(digits: str) -> int:
+    return int("".join(str(_DIGITS[c]) for c in digits))
 
 
 # --- Find numbers with their units: 1,250 EUR, 1.250 €, zwölf Prozent, 百分之三十, 1 h 30 min
@@ -356,18 +346,9 @@ def numbers(text: str, language: str, *, generous: bool) -> list[Claim]:
 
 def _claim(number: NumberMatch) -> Claim:
     unit = number.unit or Unit("", Fraction(1))
-    is_small = (
-        number.in_words
-        and number.unit is None
-        and all(reading <= _SMALL_MAX for reading in number.readings)
-    )
-    return Claim(
-        "number",
-        number.start,
-        number.end,
-        Quantity(number.readings, unit.dimension or None, unit.factor),
-        weak=is_small,
-    )
+    is_small = number.in_words and number.unit is None and max(number.readings) <= _SMALL_MAX
+    quantity = Quantity(number.readings, unit.dimension or None, unit.factor)
+    return Claim("number", number.start, number.end, quantity, weak=is_small)
 
 
 def _digits(text: str, language: str) -> Iterator[NumberMatch]:
@@ -461,23 +442,17 @@ def _words(text: str, language: str | None) -> Iterator[NumberMatch]:
 def _compound_chinese(text: str) -> Iterator[NumberMatch]:
     """Yield Chinese numbers of two parts: 一米七五, 3块5, 3万5千元."""
     for match in _HAN_WITH_FRACTION.finditer(text):
-        first, after = _parse_number(match["first"]), match["after"]
+        first, after = _value_of(match["first"]), match["after"]
         digits = after if after.isdigit() else "".join(str(int(parse_chinese(c))) for c in after)
         value = first + Fraction(int(digits), 10 ** len(digits))
         yield _found(match, value, unit_word(match["unit"]))
     for match in _HAN_SUM.finditer(text):
-        value = Fraction(match[1]) * (10**4 if match[2] == "万" else 10**8) + Fraction(match[3]) * (
-            1000 if match[4] == "千" else 100
-        )
+        value = Fraction(match[1]) * _MYRIADS[match[2]] + Fraction(match[3]) * _PLACES[match[4]]
         yield _with_unit(text, _found(match, value, None, in_words=True))
 
 
-def _parse_number(numerals: str) -> Fraction:
-    return (
-        Fraction(numerals)
-        if numerals[0].isdigit() and numerals.isascii()
-        else parse_chinese(numerals)
-    )
+def _value_of(numerals: str) -> Fraction:
+    return Fraction(numerals) if numerals[0].isdigit() else parse_chinese(numerals)
 
 
 def _chinese(text: str, *, generous: bool) -> Iterator[NumberMatch]:
@@ -485,7 +460,7 @@ def _chinese(text: str, *, generous: bool) -> Iterator[NumberMatch]:
         numerals = match["digits"]
         if numerals[0].isdigit() and not match["share"] and not match["half"]:
             continue  # `_digits` reads it
-        value = Fraction(numerals) if numerals[0].isdigit() else parse_chinese(numerals)
+        value = _value_of(numerals)
         if match["share"]:
             yield _found(match, value, unit_word("%"))
             continue

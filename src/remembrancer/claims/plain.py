@@ -14,17 +14,7 @@ _CODE = regex(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,500}\1(?!`)")
 _DIGITS = regex(r"\d{1,30}(?:\.\d{1,30})?")
 _ITEM = regex(r"(?<![^\s(:;,])(\d{1,2})[.)][ \t]{1,4}(?=[^\W\d_])")
 _NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,9})?|\d{1,15}(?:[.,]\d{1,9})?)"
-_SIGNS = {
-    "+": "+",
-    "-": "-",
-    "\u2212": "-",
-    "*": "*",
-    "x": "*",
-    "\u00d7": "*",
-    "\u00b7": "*",
-    "/": "/",
-    "\u00f7": "/",
-}
+_SIGNS = str.maketrans("\u2212x\u00d7\u00b7\u00f7", "-***/")
 _SIGN = r"[ \t]{0,2}[-+*/x\u2212\u00d7\u00b7\u00f7][ \t]{0,2}"
 _EQUATION = regex(
     rf"(?<![\w.,])(?P<left>{_NUMBER}(?:{_SIGN}{_NUMBER}){{1,20}})[ \t]{{0,2}}=[ \t]{{0,2}}"
@@ -113,7 +103,7 @@ def _calculated(text: str) -> Fraction | None:
     tokens = _TOKEN.findall(text)
     total, product, sign = Fraction(0), _number(tokens[0]), 1
     for operator, token in zip(tokens[1::2], tokens[2::2], strict=True):
-        value, meaning = _number(token), _SIGNS[operator]
+        value, meaning = _number(token), operator.translate(_SIGNS)
         if meaning in "+-":
             total, product, sign = total + sign * product, value, 1 if meaning == "+" else -1
         elif meaning == "*":

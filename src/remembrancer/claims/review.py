@@ -83,6 +83,14 @@ class ParsedDraft:
         """Return the cited ids in order, without duplicates."""
         return list(dict.fromkeys(ref for tag in self.tags for ref, _, _ in tag.refs))
 
+    def claims_of(self, sentence: Sentence) -> tuple[Claim, ...]:
+        """Return the claims that begin in a sentence."""
+        first, end = (
+            bisect_left(self.claims, at, key=lambda claim: claim.start)
+            for at in (sentence.start, sentence.end)
+        )
+        return self.claims[first:end]
+
 
 @dataclass(frozen=True, slots=True)
 class CitedEvent:
@@ -249,24 +257,19 @@ def _claim_checks(
     draft: ParsedDraft, cited: Mapping[str, CitedEvent], own_texts: OwnTexts
 ) -> Iterator[Check]:
     is_exempt: Callable[[Claim], bool] | None = None  # read only if a claim has no tag
-    claims = iter(draft.claims)
-    claim = next(claims, None)
     for sentence in draft.sentences:
-        own_claims: list[Claim] = []
-        while claim is not None and claim.start < sentence.end:
-            own_claims.append(claim)
-            claim = next(claims, None)
-        for own in own_claims:
-            tags = tags_for(sentence, own.end, own_claims[0].start)
+        claims = draft.claims_of(sentence)
+        for claim in claims:
+            tags = tags_for(sentence, claim.end, claims[0].start)
             tags = tuple(tag for tag in tags if tag.refs or tag.has_marker)
             if tags:
-                yield from _support_checks(draft, own, tags, cited)
-            elif not (own.weak or sentence.is_question or sentence.is_heading):
+                yield from _support_checks(draft, claim, tags, cited)
+            elif not (claim.weak or sentence.is_question or sentence.is_heading):
                 is_exempt = is_exempt or _exempt_claims(draft, own_texts())
-                if is_exempt(own):
+                if is_exempt(claim):
                     continue
                 detail = f"Put (ref: <event_id>) after it if memory says so, else {_MARKERS}."
-                yield _check_at(draft.text, own.start, own.end, "claim_marked", detail)
+                yield _check_at(draft.text, claim.start, claim.end, "claim_marked", detail)
 
 
 def _support_checks(
@@ -305,16 +308,12 @@ def _statement_checks(draft: ParsedDraft, cited: Mapping[str, CitedEvent]) -> It
         and any(tag.refs for tag in sentence.tags)
         and not any(tag.has_marker for tag in sentence.tags)
     )
-    starts = [claim.start for claim in draft.claims]
     for number, sentence in enumerate(citing):
         refs = dict.fromkeys(ref for tag in sentence.tags for ref, _, _ in tag.refs)
         evidence = [event for ref in refs if (event := cited[ref].evidence) is not None]
         text = draft.prose[sentence.start : sentence.end].replace("\x00", " ")
         if evidence and text.strip():
-            claims = draft.claims[
-                bisect_left(starts, sentence.start) : bisect_left(starts, sentence.end)
-            ]
-            statement = Statement(text, claims, sentence.start)
+            statement = Statement(text, draft.claims_of(sentence), sentence.start)
             can_compare = number < STATEMENTS_MAX and len(text) <= STATEMENT_CHARACTERS_MAX
             yield _statement_check(draft, statement if can_compare else None, sentence, evidence)
 

@@ -94,9 +94,8 @@ class Claim:
     end: int
     value: Value
     also: Dates | None = None  # the date that "in three days" implies
-    weak: bool = (
-        False  # needs no ref, but is checked if it has one: two options, today, 1. in a list
-    )
+    # Needs no ref, but is checked if it has one: two options, today, 1. in a list.
+    weak: bool = False
 
 
 def calendar_date(year: int, month: int, day: int) -> date | None:
