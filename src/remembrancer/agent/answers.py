@@ -161,24 +161,17 @@ def add_refs(text: str, events: Sequence[EventEvidence], day: date) -> str:
     draft = parse_draft(text, day)
     parts, at = [], 0
     for sentence in draft.sentences:
-        claims = [claim for claim in draft.claims if sentence.start <= claim.start < sentence.end]
-        if (
-            sentence.tags
-            or sentence.is_question
-            or sentence.is_heading
-            or all(claim.weak for claim in claims)
-        ):
+        claims = draft.claims_of(sentence)
+        is_statement = not (sentence.is_question or sentence.is_heading)
+        if sentence.tags or not is_statement or all(claim.weak for claim in claims):
             continue
-        sentence_terms = terms(draft.text[sentence.start : sentence.end])
+        own = terms(draft.text[sentence.start : sentence.end])
         supporting = [event for event in events if all(event.supports(claim) for claim in claims)]
-        best = max(supporting, key=lambda event: len(sentence_terms & event.terms), default=None)
-        if best is None or len(sentence_terms & best.terms) < SHARED_RATIO_MIN * len(
-            sentence_terms
-        ):
+        best = max(supporting, key=lambda event: len(own & event.terms), default=None)
+        if best is None or len(own & best.terms) < SHARED_RATIO_MIN * len(own):
             continue
-        end = max(
-            sentence.start + len(text[sentence.start : sentence.end].rstrip(_ENDS)), claims[-1].end
-        )
+        words = text[sentence.start : sentence.end].rstrip(_ENDS)
+        end = max(sentence.start + len(words), claims[-1].end)
         parts.append(f"{text[at:end]} (ref: {best.event_id})")
         at = end
     return "".join(parts) + text[at:]
@@ -240,12 +233,8 @@ def _quotable(hit: Hit, question: str) -> tuple[str, str]:
     """
     if hit.topic != QUOTED_TOPIC:
         return hit.query, hit.response
-    query = (
-        hit.query
-        if not QUESTION_END.search(hit.query) and hit.query.strip() != question.strip()
-        else ""
-    )
-    return query, ""
+    asks = QUESTION_END.search(hit.query) or hit.query.strip() == question.strip()
+    return "" if asks else hit.query, ""
 
 
 def _excerpt(text: str, question_terms: set[int]) -> str:
@@ -647,11 +636,8 @@ class StreamFilter:
                 self.text = ""
             return
         self._pending += piece.text if piece.index == 0 else ""
-        passage = (
-            _PASSAGE.match(self._pending)
-            if len(self._pending) < PASSAGE_CHARACTERS_MAX
-            else _ALL.match(self._pending)
-        )
+        pattern = _PASSAGE if len(self._pending) < PASSAGE_CHARACTERS_MAX else _ALL
+        passage = pattern.match(self._pending)
         if passage is not None and (
             passage[0].count("(") <= passage[0].count(")")
             or len(passage[0]) >= PASSAGE_CHARACTERS_MAX

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -63,6 +62,7 @@ from .answers import (
     OUTSIDE_NOT_ALLOWED,
     QUOTED_TOPIC,
     RetrievedEvent,
+    SendEvent,
     WordStream,
     background_items,
     background_quotes,
@@ -182,22 +182,20 @@ def start_completion(
         project=project_in(request.metadata),
         seals=False,  # the client sees no seal
     )
-    search_result = recall(context, caller, query, serves_cubes=False)
-    turn = partial(
-        CompletionTurn,
+    turn = CompletionTurn(
         context=context,
         caller=caller,
         request=request,
         idempotency=idempotency,
-        search_result=search_result,
+        search_result=recall(context, caller, query, serves_cubes=False),
+        reason=reason,
     )
     if reason:
-        return turn(reason=reason)
-    events = events_of(context, caller, search_result.hits, message)
-    return turn(
-        model_request=_model_request(request, context, search_result, events, outside=outside),
-        ids=frozenset(event.event_id for event in events),
-    )
+        return turn
+    events = events_of(context, caller, turn.search_result.hits, message)
+    asked = _model_request(request, context, turn.search_result, events, outside=outside)
+    ids = frozenset(event.event_id for event in events)
+    return replace(turn, model_request=asked, ids=ids)
 
 
 def _quotes_reason(context: Context, request: Completion, *, outside: bool) -> str:
@@ -432,7 +430,6 @@ def _store_answer(
 # --- OpenAI's Responses API over chat completions: requests, answers and events of streams ---
 # Source: OpenAI's API reference, responses and their streaming events.
 
-Emit = Callable[[str, object], None]  # sends an event of a stream: name and data
 # Fields of the two interfaces with the same name and meaning.
 _SAME = ("model", "user", "metadata", "temperature", "top_p", "parallel_tool_calls")
 _TEXT_PARTS = ("input_text", "output_text", "text")
@@ -645,14 +642,14 @@ def _call_item(call: Mapping[str, Any], status: str = "completed") -> dict[str, 
 class ResponseEvents:
     """Sends the events of one streamed response."""
 
-    def __init__(self, request: ResponseRequest, response: ResponseObject, emit: Emit) -> None:
+    def __init__(self, request: ResponseRequest, response: ResponseObject, emit: SendEvent) -> None:
         """Send the first two events."""
         self._request, self._response, self._emit = request, response, emit
         self._number = 0
         self._text = ""
         self._text_index: int | None = None  # of the message in the output
-        self._calls: dict[int, dict[str, Any]] = {}  # items by the index of the tool call
-        self._indexes: dict[int, int] = {}  # of the items in the output
+        # Places in the output, and items, by the index of the tool call.
+        self._calls: dict[int, tuple[int, dict[str, Any]]] = {}
         for name in ("response.created", "response.in_progress"):
             self._send(name, response=response.model_dump(mode="json"))
 
@@ -669,9 +666,8 @@ class ResponseEvents:
         """Send the last events."""
         if self._text_index is not None:
             self._end_text(self._text_index)
-        for call_index, item in self._calls.items():
+        for output_index, item in self._calls.values():
             item["status"] = "completed"
-            output_index = self._indexes[call_index]
             self._send(
                 "response.function_call_arguments.done",
                 item_id=item["id"],
@@ -704,20 +700,14 @@ class ResponseEvents:
         piece = (call.get("function") or {}).get("arguments") or ""
         if index not in self._calls:
             item = _call_item(call, "in_progress") | {"arguments": ""}
-            self._indexes[index] = len(self._calls) + (self._text_index is not None)
-            self._calls[index] = item
-            self._send(
-                "response.output_item.added", output_index=self._indexes[index], item=dict(item)
-            )
-        item = self._calls[index]
+            place = len(self._calls) + (self._text_index is not None)
+            self._calls[index] = place, item
+            self._send("response.output_item.added", output_index=place, item=dict(item))
+        place, item = self._calls[index]
         item["arguments"] += piece
         if piece:
-            self._send(
-                "response.function_call_arguments.delta",
-                item_id=item["id"],
-                output_index=self._indexes[index],
-                delta=piece,
-            )
+            where = {"item_id": item["id"], "output_index": place}
+            self._send("response.function_call_arguments.delta", **where, delta=piece)
 
     def _send_text(self, event: str, /, **data: Any) -> None:
         item_id = self._response.id.replace("resp_", "msg_", 1)

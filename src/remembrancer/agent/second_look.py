@@ -282,12 +282,8 @@ def _find_turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
     """Return the latest turn with this answer, verbatim or else as `remember` stores it."""
     for text in texts:
         reply = f"{len(text)} {text[:_REPLY_PREFIX_CHARACTERS]}"
-        row = tx.one_or_none(
-            SQL.turn_of_reply,
-            reply=reply,
-            draft=text,
-            user_id=caller.pinned_user_id,
-        )
+        values = {"reply": reply, "draft": text, "user_id": caller.pinned_user_id}
+        row = tx.one_or_none(SQL.turn_of_reply, **values)
         if row is not None:
             return row
     return None

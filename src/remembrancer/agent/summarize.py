@@ -213,18 +213,16 @@ def _model_map(context: Context, caller: Caller, budget: Budget, l1s: Sequence[R
     lines: list[str] = []
     covered_ids: set[str] = set()
     for match in _LINE.finditer(model_text or ""):
-        ids = [
-            l1_id for l1_id in dict.fromkeys(re.findall(r"l1_\w+", match["ids"])) if l1_id in texts
-        ]
-        supported = (
-            _supported_sentences(match["text"], [texts[l1_id] for l1_id in ids], run) if ids else []
-        )
-        line = line_of(" ".join(supported), [by_id[l1_id] for l1_id in ids]) if supported else ""
+        text, cited = match["text"], dict.fromkeys(re.findall(r"l1_\w+", match["ids"]))
+        ids = [l1_id for l1_id in cited if l1_id in texts]
         if not ids:
-            run.drop(match["text"], "It cites no existing summary.")
-        elif line and len(line) > room:
-            run.drop(match["text"], "It exceeds the length limit.")
-        elif line:
+            run.drop(text, "It cites no existing summary.")
+            continue
+        supported = _supported_sentences(text, [texts[l1_id] for l1_id in ids], run)
+        line = line_of(" ".join(supported), [by_id[l1_id] for l1_id in ids])
+        if supported and len(line) > room:
+            run.drop(text, "It exceeds the length limit.")
+        elif supported:
             room -= len(line) + 1
             lines.append(line)
             covered_ids.update(ids)
@@ -263,10 +261,7 @@ def _fit_source(texts: Sequence[RetrievedEvent]) -> Sequence[RetrievedEvent]:
     chosen: dict[int, list[str]] = {}
     for headline in headlines([text.text for text in texts], limits.SUMMARY_MODEL_CHARACTERS_MAX):
         chosen.setdefault(headline.text, []).append(headline.sentence)
-    return [
-        RetrievedEvent(event_id=texts[at].event_id, day=texts[at].day, text=" ".join(sentences_))
-        for at, sentences_ in chosen.items()
-    ]
+    return [replace(texts[at], text=" ".join(parts)) for at, parts in chosen.items()]
 
 
 def _supported_sentences(text: str, texts: Sequence[RetrievedEvent], run: SummaryRun) -> list[str]:
@@ -282,11 +277,12 @@ def _supported_sentences(text: str, texts: Sequence[RetrievedEvent], run: Summar
             or _INTRODUCTION.search(text)
         ):
             continue
-        claims = [claim for claim in draft.claims if sentence.start <= claim.start < sentence.end]
-        missing = next(
-            (claim for claim in claims if not any(event.supports(claim) for event in evidence)),
-            None,
+        unsupported = (
+            claim
+            for claim in draft.claims_of(sentence)
+            if not any(event.supports(claim) for event in evidence)
         )
+        missing = next(unsupported, None)
         if missing is not None:
             excerpt = draft.text[missing.start : missing.end][:EXCERPT_CHARACTERS_MAX]
             run.drop(text, f"The source does not say {excerpt!r}.")
@@ -317,24 +313,17 @@ def _fill_from_source(
         for side in (row.query, row.response)
         for sentence in sentences(side)
     ]
-    candidates = [
-        sentence for sentence in candidates if not QUESTION_END.search(sentence)
-    ] or candidates
+    candidates = [one for one in candidates if not QUESTION_END.search(one)] or candidates
     length = len(" ".join(existing)) if existing else -1  # no blank before the first sentence
-    chosen = {
-        headline.text
-        for headline in headlines(
-            candidates, characters_max - length, each=1, known_sentences=existing
-        )
-    }
-    if (
-        existing and length + sum(len(candidates[at]) + 1 for at in chosen) > characters_max
-    ):  # one that is longer than the room
-        chosen = set()
-    length += sum(len(candidates[at]) + 1 for at in chosen)
-    for at in sorted(
-        set(range(len(candidates))) - chosen, key=lambda at: -len(candidates[at])
-    ):  # short ones are no headlines, but they fill
+    best = headlines(candidates, characters_max - length, each=1, known_sentences=existing)
+    chosen = {headline.text for headline in best}
+    added = sum(len(candidates[at]) + 1 for at in chosen)
+    if existing and length + added > characters_max:  # one that is longer than the room
+        chosen, added = set(), 0
+    length += added
+    # Short ones are no headlines, but they fill.
+    rest = set(range(len(candidates))) - chosen
+    for at in sorted(rest, key=lambda at: -len(candidates[at])):
         if length >= characters_min:
             break
         if length + len(candidates[at]) + 1 <= characters_max:
