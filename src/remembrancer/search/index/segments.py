@@ -71,14 +71,15 @@ def write_segment(path: Path, origin: SegmentOrigin, content: IndexRange) -> Non
         padding = -size % _ALIGNMENT
         pieces += [array.tobytes(), bytes(padding)]
         size += padding
-    body = b"".join(pieces)
+    body = memoryview(b"".join(pieces))
+    blocks = (body[at : at + _BLOCK_BYTES] for at in range(0, size, _BLOCK_BYTES))
     header = json.dumps(
         {
             "format": FORMAT,
             "byteorder": sys.byteorder,
             "origin": origin._asdict(),
             "arrays": places,
-            "body": [size, _digest(_blocks_of(body))],
+            "body": [size, _digest(blocks)],
             "languages": sorted(content.languages.items()),
             "speakers": sorted(content.speakers),
             "flags": content.flags,
@@ -140,12 +141,6 @@ def _header(file: IO[bytes]) -> tuple[dict[str, Any], int]:
     if (header["format"], header["byteorder"]) != (FORMAT, sys.byteorder):
         raise SegmentDamaged("a segment of another version")
     return header, _START.size + size
-
-
-def _blocks_of(body: bytes) -> Iterator[memoryview]:
-    view = memoryview(body)
-    for at in range(0, len(body), _BLOCK_BYTES):
-        yield view[at : at + _BLOCK_BYTES]
 
 
 def _blocks_in(file: IO[bytes], at: int) -> Iterator[memoryview]:

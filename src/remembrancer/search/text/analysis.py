@@ -296,13 +296,16 @@ def date_in(
         days = [day for day in numbers if 1 <= day <= 31]
         # A month name of another language counts only next to a number: "mars" is also a planet.
         languages = LANGUAGES if days else candidates
-        month = next(
-            (language.months[word] for language in languages if word in language.months), 0
-        )
+        month = _month(word, languages)
         if month and not (word == "may" and "May" not in text):
             return DateHint(year, month, next(iter(days), None))
     unspaced = None if text.isascii() else _UNSPACED_DATE.search(normalize(text))
     return _date(unspaced[1] or year, unspaced[2], unspaced[3]) if unspaced else None
+
+
+def _month(word: str, languages: Sequence[Language]) -> int:
+    """Return the number of the month that a word names in one of the languages, or 0."""
+    return next((one.months[word] for one in languages if word in one.months), 0)
 
 
 def _date(year: str | int | None, month: str, day: str | None) -> DateHint | None:
@@ -427,8 +430,10 @@ def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[P
     for place, ((passage, is_notice), passage_words) in enumerate(passages):
         counts: dict[int, int] = {}
         length = _count(counts, passage_words, language)
-        for number in _identifier_terms(passage, language):
-            counts.setdefault(number, 1)  # code that repeats a name must not drown prose
+        for one in identifier_names(passage):
+            humps = (term(stem(word, language.number)) for word in one.humps)
+            for number in (*map(_name_term, one.names), *humps):
+                counts.setdefault(number, 1)  # code that repeats a name must not drown prose
         if place and speaker:
             length += _count(counts, speaker_words, language)
         for date_term in (term(str(date.day)), MONTH_TERMS[date.month], term(str(date.year))):
@@ -443,14 +448,6 @@ def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[P
         embedded = f"{speaker_match[1]}: {passage}" if place and speaker_match else passage
         name = term(" ".join(speaker)) if speaker else 0
         yield Passage(side, language.number, flags, name, length, counts, embedded.strip())
-
-
-def _identifier_terms(text: str, language: Language) -> Iterator[int]:
-    """Yield the terms of whole identifiers, and of the words in names of mixed case."""
-    for one in identifier_names(text):
-        yield from map(_name_term, one.names)
-        for word in one.humps:
-            yield term(stem(word, language.number))
 
 
 def _name_term(name: str) -> int:
@@ -613,9 +610,7 @@ def _word(word: str, original: str, languages: tuple[int, ...]) -> QueryWord:
                 terms[term(f"+{stem(word, language.number)}")] = PIECE_WEIGHT
             terms |= {term(piece): PIECE_WEIGHT for piece in _pieces(word, language.number)}
         terms |= {term(stem(word, language.number)): 1.0 for language in candidates}
-    month = next(
-        (language.months[word] for language in candidates if word in language.months), None
-    )
+    month = _month(word, candidates)
     if month and not (word == "may" and original != "May"):  # the English verb
         terms[MONTH_TERMS[month]] = 1.0
     return QueryWord(original, terms, word in candidates[0].stop, in_pairs)
