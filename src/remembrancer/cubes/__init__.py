@@ -14,7 +14,6 @@ from .lessons import (
     erase_cube,
     erase_private,
     find_equal,
-    move_evidence,
     prepare_cube,
 )
 from .outcomes import record_exposures, settle, settle_ended

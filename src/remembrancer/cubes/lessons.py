@@ -50,6 +50,12 @@ class Lesson:
     source: TextSource = "model"
     for_account: bool = False  # while it is private, all users of the account see it
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """Its texts, by the names of publishing.BOUNDS."""
+        texts = {name: getattr(self, name) for name in ("topic", "essence", "rules", "evidence")}
+        return texts if self.model is None else {**texts, "model": self.model}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedCube:
@@ -96,11 +102,10 @@ def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
 
     Call it outside of transactions: both are slow. Raises EmbedderUnavailable.
     """
-    refused = publishing.refusal(_texts(lesson)) if lesson.publish else None
-    notice = service_key_warning(*_texts(lesson).values())
-    masked: dict[str, Any] = {
-        name: mask_service_keys(text) for name, text in _texts(lesson).items()
-    }
+    texts = lesson.texts
+    refused = publishing.refusal(texts) if lesson.publish else None
+    notice = service_key_warning(*texts.values())
+    masked: dict[str, Any] = {name: mask_service_keys(text) for name, text in texts.items()}
     if context.settings.secrets == "mask":
         masked = {name: mask_secrets(text, find_secrets(text)) for name, text in masked.items()}
     lesson = replace(lesson, **masked)
@@ -176,11 +181,9 @@ def find_equal(tx: Transaction, *, session: int, lesson: Lesson) -> StoredCube |
     """Return the identical cube that the session created before, if any."""
     texts = {"topic": lesson.topic, "essence": lesson.essence, "rules": lesson.rules}
     row = tx.one_or_none(SQL.same_cube, session=session, **texts)
-    return (
-        None
-        if row is None
-        else StoredCube(cube_id=row.cube_id, visibility=visibility_of(row), refused=None)
-    )
+    if row is None:
+        return None
+    return StoredCube(cube_id=row.cube_id, visibility=visibility_of(row), refused=None)
 
 
 def best_cubes(tx: Transaction, *, user_id: str, most: int) -> list[str]:
@@ -234,16 +237,6 @@ def cube_text(topic: str, essence: str, rules: str) -> EventText:
     return EventText(query=f"{topic}. {essence}", response=rules, topic=None, occurred_ms=0)
 
 
-def _texts(lesson: Lesson) -> dict[str, str]:
-    texts = {
-        "topic": lesson.topic,
-        "essence": lesson.essence,
-        "rules": lesson.rules,
-        "evidence": lesson.evidence,
-    }
-    return texts if lesson.model is None else {**texts, "model": lesson.model}
-
-
 def erase_all(context: Context, tx: Transaction) -> int:
     """Erase the cubes of the account, shared ones too, and the reasons and users of its votes.
 
@@ -295,11 +288,6 @@ def anonymize_votes(context: Context, tx: Transaction, user_id: str) -> None:
     """
     tx.run(SQL.erase_uncounted_ratings, user_id=user_id)
     tx.run(SQL.anonymize_ratings, user_id=user_id, tombstone=context.ids("erased_"))
-
-
-def move_evidence(tx: Transaction, old: str, new: str) -> None:
-    """Replace the evidence of an account's cubes; `old` and `new` are event ids."""
-    tx.run(SQL.move_evidence, old=old, new=new)
 
 
 class CubeUnknown(NotFound):

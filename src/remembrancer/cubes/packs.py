@@ -9,7 +9,7 @@ stored again.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
@@ -234,8 +234,7 @@ def write_pack(
     body = b"".join(map(_line, (header, *lessons)))
     signature = PackSignature(key=base64url(public_bytes(key)), signature=base64url(key.sign(body)))
     content = body + _line(signature)
-    if len(content) > PACK_BYTES_MAX:
-        raise PackTooLarge(_too_many_bytes(len(content)))
+    _refuse_large(content)
     return content
 
 
@@ -245,8 +244,7 @@ def parse_pack(content: bytes, *, signer: str | None = None) -> Pack:
     `signer` is the public key that must have signed it, as base64url. Lessons are read only after
     the signature over them is verified. Raises PackRefused.
     """
-    if len(content) > PACK_BYTES_MAX:
-        raise PackTooLarge(_too_many_bytes(len(content)))
+    _refuse_large(content)
     header = _parse_header(content.partition(b"\n")[0])
     body, key = _verified(content)
     if signer is not None and key != signer.rstrip("="):
@@ -326,8 +324,12 @@ def _refuse_repeated(lessons: Iterable[PackLesson]) -> None:
             lines[identity] = number
 
 
-def _too_many_bytes(count: int) -> str:
-    return f"The pack has {count:,} bytes or more; the maximum is {PACK_BYTES_MAX:,}."
+def _refuse_large(content: bytes) -> None:
+    size = len(content)
+    if size > PACK_BYTES_MAX:
+        raise PackTooLarge(
+            f"The pack has {size:,} bytes or more; the maximum is {PACK_BYTES_MAX:,}."
+        )
 
 
 def _line(line: BaseModel) -> bytes:
@@ -354,13 +356,15 @@ class AddedLessons:
     refused: tuple[tuple[str, str], ...]  # topic of a stored one, and why it may not be published
 
 
-def list_cubes(records: Records, caller: Caller) -> list[Row]:
-    """Return the account's cubes, oldest first.
+def list_cubes(records: Records, caller: Caller, status: str | None = None) -> list[Row]:
+    """Return the account's cubes of a status, None for all, oldest first.
 
     Each row has cube_id, kind, topic, status, useful and useless (accounts), helped and failed
     (turns of the account).
     """
-    return _cubes(records, caller, None)
+    return records.store.read(
+        lambda tx: tx.all(SQL.account_cubes, status=status), account_id=caller.account_id
+    )
 
 
 def export_pack(
@@ -375,7 +379,7 @@ def export_pack(
     lessons: dict[LessonTexts, PackLesson] = {}
     omitted = []
     proofs = _proofs()
-    for row in _cubes(records, caller, None if status == "all" else status):
+    for row in list_cubes(records, caller, None if status == "all" else status):
         if row.status == "retired" or (status is None and row.status == "private"):
             continue
         if row.expires_ms is not None:
@@ -449,11 +453,13 @@ def _add_lessons(context: Context, caller: Caller, lessons: Sequence[Lesson]) ->
 
     def store(tx: Transaction) -> list[PreparedCube]:
         # Again, because another import may have run meanwhile, and secrets were masked above.
-        existing = set(before)
-        existing.update(_texts_of(row) for row in tx.all(SQL.account_texts, after=newest))
-        fresh = list(_unknown(prepared, existing))
-        for one in fresh:
-            store_cube(context, tx, user_id=None, session=None, prepared=one)
+        existing = {*before, *map(_texts_of, tx.all(SQL.account_texts, after=newest))}
+        fresh = []
+        for one in prepared:
+            if (texts := _texts_of(one.lesson)) not in existing:
+                existing.add(texts)
+                store_cube(context, tx, user_id=None, session=None, prepared=one)
+                fresh.append(one)
         return fresh
 
     stored = context.store.write(store, account_id=caller.account_id) if prepared else []
@@ -467,32 +473,13 @@ def _add_lessons(context: Context, caller: Caller, lessons: Sequence[Lesson]) ->
 
 def _refusal(cube: PreparedCube) -> str | None:
     """Return the reason why a private cube may not be published."""
-    lesson = cube.lesson
-    texts = {"topic": lesson.topic, "essence": lesson.essence, "rules": lesson.rules}
     if cube.visibility == "published":
         return None
-    return cube.refused or publishing.refusal({**texts, "evidence": lesson.evidence})
-
-
-def _unknown(
-    prepared: Iterable[PreparedCube], existing: set[LessonTexts]
-) -> Iterator[PreparedCube]:
-    """Yield the cubes with other texts than the existing ones, and add theirs to these."""
-    for one in prepared:
-        texts = _texts_of(one.lesson)
-        if texts not in existing:
-            existing.add(texts)
-            yield one
+    return cube.refused or publishing.refusal(cube.lesson.texts)
 
 
 def _texts_of(lesson: Lesson | Row) -> LessonTexts:
     return lesson_texts(lesson.topic, lesson.essence, lesson.rules)
-
-
-def _cubes(records: Records, caller: Caller, status: str | None) -> list[Row]:
-    return records.store.read(
-        lambda tx: tx.all(SQL.account_cubes, status=status), account_id=caller.account_id
-    )
 
 
 def _proofs() -> dict[LessonTexts, PackProof]:

@@ -316,10 +316,7 @@ def _fill(
 ) -> None:
     """Add the cubes that the index does not contain; `read` returns their rows from an id on."""
     numbers, place = context.embedder_numbers(tx), context.layout.place
-    while True:
-        rows = read(**numbers, low=index.next_event, most=ROWS_AT_ONCE)
-        if not rows:
-            return
+    while rows := read(**numbers, low=index.next_event, most=ROWS_AT_ONCE):
         # A session for each cube, so that cubes are not neighbours.
         entries = [
             (row.id, row.id, 0, row.words, place(row.vectors, row.older_vectors)) for row in rows
@@ -336,8 +333,8 @@ def _text(tx: Transaction, number: int) -> EventText:
 
 
 def _shared_cube(one: _Fitting, situation: Situation) -> SharedCube:
-    row = one.row
-    outcomes = one.helped + one.failed
+    row, outcomes = one.row, one.helped + one.failed
+    words = shared_words(situation, wording_of(row), WORDS_NAMED_MAX)
     return read_row(
         SharedCube,
         row,
@@ -345,13 +342,9 @@ def _shared_cube(one: _Fitting, situation: Situation) -> SharedCube:
         evidence=visible_evidence(row.evidence, is_own=bool(row.is_own)),
         score=round(min(max(one.rank, 0.0), 1.0), 4),
         note=_note(one),
-        why=_why(shared_words(situation, wording_of(row), WORDS_NAMED_MAX)),
+        why=f"matches {', '.join(words)}" if words else "close in meaning",
         record=f"helped {one.helped} of {outcomes}" if outcomes else None,
     )
-
-
-def _why(words: Sequence[str]) -> str:
-    return f"matches {', '.join(words)}" if words else "close in meaning"
 
 
 def _note(one: _Fitting) -> str:

@@ -30,6 +30,7 @@ from ...accounts.signing import (
 )
 from ...accounts.teams import caller_in, membership_in, require_role
 from ...context import Caller, Context, Records
+from ...cubes.lessons import SQL as CUBES_SQL
 from ...files import files
 from ...permissions.audit import SQL as AUDIT
 from ...permissions.audit import add_entry, canonical
@@ -401,7 +402,7 @@ def supersede_draft(tx: Transaction, draft: Row, replacement: Replacement) -> Er
     tx.run(SQL.set_counts, session=replacement.session, turns=turns, summarised=summarised)
     tx.run(SQL.move_facts, space_id=space_id, old=draft.id, new=replacement.row)
     tx.run(SQL.move_sources, old=draft.id, new=replacement.row)
-    cubes.move_evidence(tx, draft.event_id, replacement.event_id)
+    tx.run(CUBES_SQL.move_evidence, old=draft.event_id, new=replacement.event_id)
     return leave_index(tx, space_id, [draft.id])
 
 
@@ -428,7 +429,7 @@ def replace_turn(
     tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=replacement.row)
     tx.run(SQL.move_sources, old=old.id, new=replacement.row)
     tx.run(SQL.move_task, session=replacement.session, old=event_id, new=replacement.event_id)
-    cubes.move_evidence(tx, event_id, replacement.event_id)
+    tx.run(CUBES_SQL.move_evidence, old=event_id, new=replacement.event_id)
     erase_range = EraseRange(space_id=space_id, low=old.id, high=old.id + 1)
     erased = _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
     if is_summarised:
