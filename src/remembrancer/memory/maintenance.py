@@ -421,12 +421,8 @@ class Maintenance:
             tx.run(SQL.set_index, id=row.id, words=words, vectors=entry.vectors, embedder=number)
         revised = []
         for space in sorted({space_of(row.id) for row, _ in renewed}):
-            postgresql.rebuild(
-                self._context,
-                tx,
-                space,
-                [row.id for row, _ in renewed if space_of(row.id) == space],
-            )
+            events = [row.id for row, _ in renewed if space_of(row.id) == space]
+            postgresql.rebuild(self._context, tx, space, events)
             rows = {"low": row_id(space, 0), "high": row_id(space + 1, 0)}
             if (
                 unseen[space] >= self._reload_at.get(space, FIRST_RELOAD_EVENTS)

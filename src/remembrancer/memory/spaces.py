@@ -14,6 +14,7 @@ from ..accounts import space_user_id
 from ..context import Caller, Context
 from ..protocol.errors import InvalidRequest
 from ..protocol.sources import TurnSource
+from ..protocol.text import beginning
 from ..protocol.trust import SOURCES
 from ..search import (
     EntryBatch,
@@ -237,6 +238,12 @@ def read_metadata(column: str | None) -> dict[str, Any] | None:
 def write_metadata(metadata: Mapping[str, Any] | None) -> str | None:
     """Return the column of a row with the metadata of a turn or a fact; null for none."""
     return json.dumps(metadata, ensure_ascii=False) if metadata else None
+
+
+def shortened(row: Row, characters: int) -> Row:
+    """Return a row with at most so many characters of each side of its turn."""
+    sides = {"query": row.query, "response": row.response}
+    return row._replace(**{name: beginning(text, characters) for name, text in sides.items()})
 
 
 def read_sides(row: Row) -> TurnSource:

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from ...accounts import space_user_id
 from ...context import Caller, Context
 from ...protocol.errors import NotFound
-from ...protocol.text import DAY_MS, beginning, day_of
+from ...protocol.text import DAY_MS, day_of
 from ...store import Row, Transaction, load_queries
 from ...store.rows import read_row
-from ..spaces import AFTER_ALL, PageCursor, space_rows, split_page
+from ..spaces import AFTER_ALL, PageCursor, shortened, space_rows, split_page
 
 SQL = load_queries("remembrancer.memory.history", "activity.sql")
 NEWEST_USERS_MAX = 1_000  # users among which the active ones are chosen
@@ -193,24 +193,18 @@ def _trace(
     rows = tx.all(
         SQL.events_got, event_ids=json.dumps(list(scores)), characters=PREVIEW_CHARACTERS_MAX + 1
     )
-    texts = {one.event_id: _cut(one, PREVIEW_CHARACTERS_MAX) for one in rows}
+    texts = {one.event_id: shortened(one, PREVIEW_CHARACTERS_MAX) for one in rows}
     return read_row(
         SearchTrace,
         row,
         key=row.label or (f"sk_{row.hint}…" if row.hint else None),
         tokens=None if row.characters is None else round(row.characters / 4),
-        turn=turn and _cut(turn, characters),
+        turn=turn and shortened(turn, characters),
         got=[
             GotEvent(event_id, score, texts[event_id].query, texts[event_id].response)
             for event_id, score in scores.items()
             if event_id in texts
         ],
-    )
-
-
-def _cut(row: Row, characters: int) -> Row:
-    return row._replace(
-        query=beginning(row.query, characters), response=beginning(row.response, characters)
     )
 
 

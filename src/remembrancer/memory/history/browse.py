@@ -42,6 +42,7 @@ from ..spaces import (
     number_of,
     read_sides,
     row_id,
+    shortened,
     space_of,
     space_rows,
     split_page,
@@ -138,15 +139,7 @@ TITLE_CHARACTERS_MAX = 90
 TURN_CHARACTERS_MAX = 1_200  # of each side of a turn
 SHOWN_MAX = 1_000  # events that the searches of a page returned
 # Order of entries with the same time.
-_KIND_ORDER = (
-    "search",
-    "turn",
-    "fact",
-    "cube",
-    "vote",
-    "duty",
-    "summary",
-)
+_KIND_ORDER = ("search", "turn", "fact", "cube", "vote", "duty", "summary")
 
 _SEAL_WORDS = frozenset({"seal_step", "seal_name", "seal_missing", "seal_malformed"})
 
@@ -253,12 +246,8 @@ def session_list(context: Context, caller: Caller, query: SessionsQuery) -> Sess
 def _session_page(behind: PageCursor | None, size: int, characters: int) -> dict[str, int]:
     """Return the values of a statement for one page and the row after it."""
     start = behind or PageCursor(AFTER_ALL, 0)
-    return {
-        "before_ms": start.ms,
-        "before_id": start.id,
-        "characters": characters,
-        "most": size + 1,
-    }
+    page = {"before_ms": start.ms, "before_id": start.id}
+    return {**page, "characters": characters, "most": size + 1}
 
 
 def _session_row(row: Row) -> SessionRow:
@@ -334,13 +323,8 @@ def _newest_before(tx: Transaction, session: int, until: PageCursor) -> int:
 def _turn_entries(tx: Transaction, session: int, rows: Sequence[Row]) -> Iterator[TimelineEntry]:
     for row in rows:
         facts = [fact.text for fact in tx.all(SQL.fact_with, event=row.id, session=session)]
-        cut = row._replace(
-            query=beginning(row.query, TURN_CHARACTERS_MAX),
-            response=beginning(row.response, TURN_CHARACTERS_MAX),
-        )
-        yield TimelineEntry(
-            kind="turn", at_ms=row.occurred_ms, row=cut, flags=flag_names(row.flags), facts=facts
-        )
+        cut, flags = shortened(row, TURN_CHARACTERS_MAX), flag_names(row.flags)
+        yield TimelineEntry(kind="turn", at_ms=row.occurred_ms, row=cut, flags=flags, facts=facts)
 
 
 def _other_entries(tx: Transaction, session: int, low: int, high: int) -> Iterator[TimelineEntry]:
@@ -354,13 +338,12 @@ def _other_entries(tx: Transaction, session: int, low: int, high: int) -> Iterat
         ):
             event_ids[event.step].append(event.event_id)
     for row in steps:
-        duty_words = row.owed.split(",") if row.owed else []
         yield TimelineEntry(
             kind="search",
             at_ms=row.asked_ms,
             row=row,
             hits=event_ids[row.step],
-            duties=duty_words,
+            duties=row.owed.split(",") if row.owed else [],
             seal=_seal_state(tx, session, row.step),
         )
     for kind, sql in (
@@ -368,11 +351,10 @@ def _other_entries(tx: Transaction, session: int, low: int, high: int) -> Iterat
         ("fact", SQL.facts_alone),
         ("duty", SQL.duties_in),
         ("cube", SQL.cubes_in),
+        ("vote", SQL.votes_in),
     ):
         for row in tx.all(sql, **period):
             yield TimelineEntry(kind=kind, at_ms=row.created_ms, row=row)
-    for row in tx.all(SQL.votes_in, **period):
-        yield TimelineEntry(kind="vote", at_ms=row.created_ms, row=row)
 
 
 def _seal_state(tx: Transaction, session: int, step: int) -> str:
@@ -557,19 +539,16 @@ def event_context(context: Context, caller: Caller, event_id: str) -> EventConte
         session = tx.one(SPACES.session_of, space_id=space_id, session_id=row.session_id).id
         turn = {"session": session, "occurred_ms": row.occurred_ms, "id": row.id, "most": AROUND}
         around = [*tx.all(SQL.turns_before, **turn)[::-1], row, *tx.all(SQL.turns_after, **turn)]
-        named_files = list(dict.fromkeys(_FILE_NAME.findall(f"{row.query}\n{row.response}")))[
-            :_FILES_NAMED_MAX
-        ]
+        names = dict.fromkeys(_FILE_NAME.findall(f"{row.query}\n{row.response}"))
+        facts = tx.all(SQL.facts_of_event, event=row.id, space_id=space_id)
         return EventContext(
             event=event_of(tx, row),
             around=_complete(tx, caller, around),
-            facts=[
-                fact.text for fact in tx.all(SQL.facts_of_event, event=row.id, space_id=space_id)
-            ],
+            facts=[fact.text for fact in facts],
             cubes=board.cubes_from_event(tx, event_id),
             told_in=[l1.l1_id for l1 in summaries_of_event(tx, session, [row.created_ms])],
             shown_in=tx.all(SQL.shown_in, space_id=space_id, event=row.id, most=SHOWN_IN_MAX),
-            files=files.file_exists(tx, caller, named_files),
+            files=files.file_exists(tx, caller, list(names)[:_FILES_NAMED_MAX]),
         )
 
     return context.store.read(read, account_id=caller.account_id)

@@ -5,6 +5,7 @@ Pure: no store, no clock, no language model.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,14 +41,7 @@ _NAME = regex(
 )
 
 
-class _Topic(NamedTuple):
-    """A matter on which only one wish can hold, with the wish."""
-
-    name: str
-    value: str
-
-
-# Matters with the possible wishes of each.
+# Matters on which only one wish can hold, with the possible wishes of each.
 _WISHES = {
     "length": {
         "short": r"\b(?:short\w*|brief\w*|concise\w*|terse|kurz\w*|knapp\w*|court\w*|bref\w*"
@@ -130,17 +124,13 @@ def replaces_instruction(older: Instruction, newer: Instruction) -> bool:
         return False
     old, new = _wish(older.text), _wish(newer.text)
     is_opposite = old.is_negated != new.is_negated
-    for one in old.topics:
-        for other in new.topics:
-            if one.name == other.name:
-                if one.value == other.value:  # a "no" may be about something else in the sentence
-                    return is_opposite and (
-                        one.name == "name" or _likeness(old, new) >= SAME_TOPIC_MIN
-                    )
-                return not old.is_negated and not new.is_negated
-    if is_opposite and _likeness(old, new) >= SAME_TOPIC_MIN:
+    matter = next((name for name in old.topics if name in new.topics), None)
+    if matter is not None and old.topics[matter] != new.topics[matter]:
+        return not old.is_negated and not new.is_negated
+    # A "no" may be about something else in the sentence.
+    if is_opposite and (matter == "name" or _likeness(old, new) >= SAME_TOPIC_MIN):
         return True
-    return _is_swapped(old.text, new.text)
+    return matter is None and _is_swapped(old.text, new.text)
 
 
 def _share(topic: tuple[str, ...], text: str, context: str) -> float:
@@ -170,7 +160,7 @@ class _Wish(NamedTuple):
 
     text: str  # in one notation
     is_negated: bool
-    topics: tuple[_Topic, ...]
+    topics: Mapping[str, str]  # the wish on each matter
     terms: frozenset[int]
 
 
@@ -178,24 +168,24 @@ class _Wish(NamedTuple):
 def _wish(text: str) -> _Wish:
     plain = " ".join(normalize(text).replace("’", "'").split())
     terms = frozenset(_content(plain))
-    return _Wish(plain, _NEGATION.search(plain) is not None, tuple(_topics(plain)), terms)
+    return _Wish(plain, _NEGATION.search(plain) is not None, _topics(plain), terms)
 
 
-def _topics(text: str) -> list[_Topic]:
-    """Return the matters that an instruction is about."""
-    topics = []
+def _topics(text: str) -> dict[str, str]:
+    """Return the matters that an instruction is about, with what it wants."""
+    topics = {}
     if match := _NAME.search(text):
-        topics.append(_Topic("name", match["name"].strip("'\"*_")))
+        topics["name"] = match["name"].strip("'\"*_")
     if _ANSWERING.search(text):
         codes = [code for code, pattern in _LANGUAGE_PATTERNS.items() if pattern.search(text)]
         if len(codes) == 1:
-            topics.append(_Topic("language", codes[0]))
+            topics["language"] = codes[0]
     for name, wishes in _WISH_PATTERNS.items():
         if name == "length" and (not _ANSWERS.search(text) or _COMPARED.search(text)):
             continue  # "long lists", "tables rather than long texts"
         values = [value for value, pattern in wishes.items() if pattern.search(text)]
         if len(values) == 1:
-            topics.append(_Topic(name, values[0]))
+            topics[name] = values[0]
     return topics
 
 

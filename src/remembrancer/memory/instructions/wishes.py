@@ -151,12 +151,8 @@ def _lower(text: str) -> str:
 # --- The sentences that state a wish, or a fact to remember -------------------------------------
 
 Kind: TypeAlias = Literal["none", "instruction", "preference", "fact"]
-KINDS: tuple[Kind, ...] = (
-    "none",
-    "instruction",
-    "preference",
-    "fact",
-)  # as the network orders them
+# As the network orders them.
+KINDS: tuple[Kind, ...] = ("none", "instruction", "preference", "fact")
 FACT_MIN = 0.5  # probability of a fact to remember from which a sentence states one
 CONDITION_MIN = 6  # characters of a condition before an order that follows without a comma
 _CONDITION_EDGES = " \t\r\n.,;:!?。，！？…\"'()"

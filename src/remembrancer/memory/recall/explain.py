@@ -74,26 +74,20 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
 
 def _explanation(outcome: Search) -> Explanation:
     answer, ranking = outcome.answer, outcome.ranking
-    values: dict[str, Any] = {
-        "shared_cubes": answer.shared_cubes,
-        "facts": answer.facts,
-        "instructions": answer.instructions,
-        "summaries": answer.summaries,
-        "focus_missing": answer.focus_missing,
-        "help_hits": answer.help_hits,
-        "total_hits": answer.total_hits,
-        "answerable": answer.answerable,
-        "stages": [Stage(stage=name, ms=round(ms, 3)) for name, ms in outcome.stages.ms.items()],
-    }
+    # What both have, except the hits, which are explained.
+    values: dict[str, Any] = {name: one for name, one in answer if name in Explanation.model_fields}
+    values["stages"] = [
+        Stage(stage=name, ms=round(ms, 3)) for name, ms in outcome.stages.ms.items()
+    ]
     if ranking is None:
         looked = SearchedCounts(events=0, passages=0, in_time=0, ranked=0, matches=0)
-        nothing: dict[str, Any] = {"hits": [], "words": [], "left_out": [], "vector_text": ""}
+        nothing: dict[str, Any] = {"words": [], "left_out": [], "vector_text": ""}
         return Explanation(start_score=0.0, looked=looked, **nothing, **values)
     scores = ranking.scores(outcome.known)
     explained = zip(answer.hits, outcome.ranked_hits, strict=True)
     has_vectors = bool(outcome.context.layout.dimensions)
+    values["hits"] = [_hit(outcome, ranking, scores, *one) for one in explained]
     return Explanation(
-        hits=[_hit(outcome, ranking, scores, *one) for one in explained],
         start_score=round(ranking.ranker.start, 4),
         words=list(_words(ranking)),
         vector_text=embedding_text(ranking.view, ranking.question) if has_vectors else "",

@@ -63,9 +63,8 @@ class SpaceTerms:
     events: int = 0
     parts: int = 0
     words: int = 0  # sum of the lengths
-    languages: npt.NDArray[Any] = field(
-        default_factory=lambda: np.zeros(256, "i8")
-    )  # parts by language
+    # Parts by language.
+    languages: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(256, "i8"))
     speakers: frozenset[int] = frozenset()
 
     def add(self, batch: EntryBatch) -> None:

@@ -131,11 +131,7 @@ def turns_to_summarise(
 def _session_row(tx: Transaction, user_id: str, session_id: str) -> tuple[int, int]:
     """Return the row ids of a space and a session. Raises NothingToSummarise if missing."""
     space = tx.one_or_none(SPACES.space_of, user_id=user_id)
-    session = (
-        tx.one_or_none(SPACES.session_of, space_id=space.id, session_id=session_id)
-        if space
-        else None
-    )
+    session = space and tx.one_or_none(SPACES.session_of, space_id=space.id, session_id=session_id)
     if space is None or session is None:
         raise NothingToSummarise
     return space.id, session.id
