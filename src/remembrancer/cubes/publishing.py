@@ -321,12 +321,11 @@ def _english_share(text: str) -> float:
 
 
 def _find_trick(text: str, *, in_rules: bool) -> str | None:
-    if any(
+    is_hidden = any(
         unicodedata.category(character) in _INVISIBLE_CATEGORIES and character not in _ALLOWED
         for character in text
-    ):
-        return "an invisible character"
-    if _BLANK.search(text) or _SELECTORS.search(text):
+    )
+    if is_hidden or _BLANK.search(text) or _SELECTORS.search(text):
         return "an invisible character"
     if _STACKED.search(text):
         return "stacked combining marks"

@@ -27,7 +27,7 @@ class Intake:
 
     settings: Settings
     echoed_characters: int = 0  # removed because this service returned them
-    kinds: list[str] = field(default_factory=list)  # of the secrets, without duplicates
+    kinds: dict[str, None] = field(default_factory=dict)  # of the secrets, in order
     has_service_key: bool = False  # masked, whatever the setting says
 
     def take(self, text: str) -> str:
@@ -41,17 +41,19 @@ class Intake:
 
         Its private parts are left out.
         """
-        text = PRIVATE.sub("", text)
-        masked = mask_service_keys(text)
-        self.has_service_key |= masked != text
-        text = masked
+        public = PRIVATE.sub("", text)
+        text = mask_service_keys(public)
+        self.has_service_key |= text != public
         secrets = find_secrets(text)
-        self.kinds += [
-            kind
-            for kind in dict.fromkeys(secret.kind for secret in secrets)
-            if kind not in self.kinds
-        ]
+        self.kinds |= dict.fromkeys(secret.kind for secret in secrets)
         return mask_secrets(text, secrets) if secrets and self.settings.secrets == "mask" else text
+
+    def take_own(self, text: str) -> str:
+        """Return the text to store. Raises OnlyEchoedText if it is blank."""
+        own = self.take(text)
+        if not own.strip():
+            raise OnlyEchoedText
+        return own
 
     def take_if(self, text: str | None) -> str | None:
         """Return the text to store, or None for an absent or blank text."""

@@ -36,7 +36,7 @@ from ...store.rows import read_row
 from ..changes import change
 from ..filters import change_metadata, index_metadata, passing_or_all
 from ..instructions import Instruction, replaces_instruction
-from ..intake import Intake, OnlyEchoedText
+from ..intake import Intake
 from ..layers import (
     Layer,
     add_fact_keys,
@@ -437,7 +437,8 @@ def add_fact(
     require_write(caller)
     space_user_id(caller, request.user_id)  # first: an invalid one is refused before any work
     now_ms = context.clock()
-    intake, text = _screened(context, request.text)
+    intake = Intake(settings=context.settings)
+    text = intake.take_own(request.text)
     fact = NewFact(
         text=text,
         entry=layer_entry(context, text),
@@ -480,7 +481,7 @@ def change_fact(
     now_ms = context.clock()
     intake, text, entry = Intake(settings=context.settings), None, None
     if request.text is not None:
-        intake, text = _screened(context, request.text)
+        text = intake.take_own(request.text)
         entry = layer_entry(context, text)
     expires_ms = future_ms(context, request.expires_at)
     metadata = intake.take_metadata(request.metadata)
@@ -606,14 +607,6 @@ def _revive(tx: Transaction, row: Row) -> None:
     tx.run(SQL.revive_fact, id=row.id)
     add_fact_keys(tx, row.space_id, row.id, row.text)
     move_layer(tx, item=row.id, layer=fact_layer(wish_in(row.text, row.source)))
-
-
-def _screened(context: Context, text: str) -> tuple[Intake, str]:
-    intake = Intake(settings=context.settings)
-    stored = intake.take_if(text)
-    if stored is None or not stored.strip():
-        raise OnlyEchoedText
-    return intake, stored
 
 
 def _check_validity(valid_from_ms: int | None, valid_to_ms: int | None) -> None:
