@@ -19,7 +19,7 @@ from ..claims.extract import find_tags, keep_refs
 from ..claims.review import CitedEvent, parse_draft, remove_service_lines, review
 from ..context import Caller, Context
 from ..memory.duties import citable_events
-from ..memory.intake import Intake, OnlyEchoedText
+from ..memory.intake import Intake
 from ..memory.recall.recall import recall
 from ..memory.spaces import SQL, read_sides
 from ..memory.summaries.maps import MapUnknown, map_version, sentences
@@ -75,7 +75,7 @@ def background_items(answer: MemoryAnswer) -> list[str]:
     return answer_items(answer.model_dump(mode="json", include=layers))
 
 
-def background_quotes(answer: MemoryAnswer) -> list[str]:
+def _background_quotes(answer: MemoryAnswer) -> list[str]:
     """Return the facts and summaries of an answer as lines to quote, with refs where there are."""
     lines = [
         f"- fact since {fact.valid_from[:10]}: “{_line(fact.text)}”{_ref(fact.event_id)}"
@@ -207,14 +207,13 @@ def quotes(hits: Sequence[Hit], question: str) -> dict[str, str]:
     return lines
 
 
-def quoted_answer(
-    search_result: MemoryAnswer, background: Sequence[str], message: str, reason: str
-) -> tuple[str, str]:
+def quoted_answer(search_result: MemoryAnswer, message: str, reason: str) -> tuple[str, str]:
     """Return the quotes that answer a message, after those of facts and summaries.
 
     And what to store as the response of its turn: only the refs, because the quoted text is in
     memory already, and the other sentences are no memory. `reason` says why no model answers.
     """
+    background = _background_quotes(search_result)
     quote_lines = quotes(search_result.hits, message)
     quoted = [*background, *quote_lines.values()]
     heading = BEST_MEMORY if background else BEST_MATCHES
@@ -689,8 +688,7 @@ def start_chat(
     """
     require_write(caller)
     user_id = space_user_id(caller, request.user_id)
-    if not Intake(settings=context.settings).take(request.message).strip():
-        raise OnlyEchoedText
+    Intake(settings=context.settings).take_own(request.message)
     if idempotency is not None and (first := stored_answer(context, idempotency)) is not None:
         return ChatAnswer.model_validate_json(first)
     query = MemoryQuery(
@@ -721,7 +719,12 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
     if send_event is not None:
         hits = [hit.model_dump() for hit in turn.search_result.hits]
         send_event("hits", {"step": turn.search_result.step, "hits": hits})
-    result = _warned(_create_answer(turn, send_event), turn.request.message, send_event)
+    result = _create_answer(turn, send_event)
+    # About a pasted key of this service; not stored, because it is no answer to the message.
+    if (warning := service_key_warning(turn.request.message)) is not None:
+        if send_event is not None:
+            send_event("delta", {"text": f"\n\n{warning}"})
+        result = replace(result, text=f"{result.text}\n\n{warning}")
     topic = MODEL_TOPIC if result.mode == "model" else QUOTED_TOPIC
     event = IncomingTurn(
         user_id=turn.request.user_id,
@@ -737,19 +740,6 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
     return store_turn_idempotently(
         turn.context, turn.caller, event, turn.idempotency, ChatAnswer, answer
     )
-
-
-def _warned(result: ChatResult, message: str, send_event: SendEvent | None) -> ChatResult:
-    """Return the answer, with a warning at its end if the user pasted a key of this service.
-
-    The warning is not stored: it is about the message and not an answer to it.
-    """
-    warning = service_key_warning(message)
-    if warning is None:
-        return result
-    if send_event is not None:
-        send_event("delta", {"text": f"\n\n{warning}"})
-    return replace(result, text=f"{result.text}\n\n{warning}")
 
 
 def _chat_answer(
@@ -857,9 +847,7 @@ def _quote_answer(
     tries: Sequence[ModelAttempt] = (),
 ) -> ChatResult:
     """Return an answer of quotes, without a model."""
-    text, stored_text = quoted_answer(
-        turn.search_result, background_quotes(turn.search_result), turn.message, reason
-    )
+    text, stored_text = quoted_answer(turn.search_result, turn.message, reason)
     if send_event is not None:
         send_event("delta", {"text": text})
     return ChatResult(text=text, mode=mode, stored_text=stored_text, tries=tries)

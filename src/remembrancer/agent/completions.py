@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from ..accounts import may_use_outside_models, require_write, user_of_session
 from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..context import Caller, Context
-from ..memory.intake import Intake, OnlyEchoedText
+from ..memory.intake import Intake
 from ..memory.projects import project_in
 from ..memory.recall.recall import recall
 from ..memory.write.turns import IncomingTurn, StoredTurn, answers_step, store_turn_idempotently
@@ -65,7 +65,6 @@ from .answers import (
     SendEvent,
     WordStream,
     background_items,
-    background_quotes,
     clean,
     events_of,
     memory_data,
@@ -170,8 +169,7 @@ def start_completion(
     if reason and (request.wants_json or request.tool_choice not in (None, "auto", "none")):
         raise ModelNeeded
     message = mask_service_keys(request.question.text)
-    if not Intake(settings=context.settings).take(message).strip():
-        raise OnlyEchoedText
+    Intake(settings=context.settings).take_own(message)
     query = MemoryQuery(
         session_id=request.session_id,
         query_text=message[: limits.QUERY_CHARACTERS_MAX],
@@ -353,9 +351,7 @@ class _AnswerStream:
 def _quoted(turn: CompletionTurn, write: Write | None) -> Completed:
     """Answer with quotes, without a model, and remember the turn."""
     message = mask_service_keys(turn.request.question.text)
-    text, stored_text = quoted_answer(
-        turn.search_result, background_quotes(turn.search_result), message, turn.reason
-    )
+    text, stored_text = quoted_answer(turn.search_result, message, turn.reason)
     warning = service_key_warning(turn.request.question.text)
     numbers = range(turn.request.n or 1)
     if write is not None:
