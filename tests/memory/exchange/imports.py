@@ -12,7 +12,6 @@ from memory.asking import Memory
 from service import rows
 
 from remembrancer.memory.exchange import importer
-from remembrancer.memory.exchange.importer import ImportResult
 from remembrancer.memory.exchange.shapes.records import ImportRefused
 from remembrancer.memory.exchange.survey import CheckedSource
 
@@ -61,11 +60,11 @@ class Imports:
         """Check a source."""
         return importer.read(self.memory.caller, path, **options)
 
-    def stored(self, path: Path, **options: Any) -> ImportResult:
+    def stored(self, path: Path, **options: Any) -> importer.ImportResult:
         """Import a source."""
         return importer.store(self.context, self.memory.caller, self.read(path, **options))
 
-    def imported(self, content: str | bytes, user_id: str | None = "ada") -> ImportResult:
+    def imported(self, content: str | bytes, user_id: str | None = "ada") -> importer.ImportResult:
         """Import the content of a file of JSON lines."""
         return self.stored(self.written("said.jsonl", content), user_id=user_id)
 
