@@ -62,19 +62,6 @@ class NamedLocks:
                 self._changed.notify_all()
 
 
-class InAction(threading.local):
-    """The mark of a thread that runs an action, in which it must not call the store."""
-
-    is_true = False
-
-    def refuse(self) -> None:
-        """Raise RuntimeError in such a thread."""
-        if self.is_true:
-            raise RuntimeError(
-                "the store was called within an action; use the transaction passed to the action"
-            )
-
-
 # --- The protocols of a storage engine: transactions over named SQL. SQL rows are the truth;
 #     indexes
 # are derived.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.pq.abc import PGresult
 
-from ..engine import InAction, Pool, Row, StoreUnavailable, Transaction
+from ..engine import Pool, Row, StoreUnavailable, Transaction
 from .connection import Connection
 from .dialect import BoundStatement, changed_rows, prepare
 from .pool import FAILURES, UNFLUSHED, Connections, of_account
@@ -53,7 +54,7 @@ class PostgresqlStore:
     is_shared = True
 
     def __init__(self, url: str, *, durability: str = "full", pool: Pool | None = None) -> None:
-        self._inside = InAction()
+        self._inside = threading.local()
         self._is_failing = False  # the last write failed
         self._connections = Connections(url, durability=durability, pool=pool)
         try:
@@ -77,7 +78,7 @@ class PostgresqlStore:
         Raises RuntimeError within another action, and OutcomeUnknown if the connection broke during
         the commit: the write may have happened.
         """
-        self._inside.refuse()
+        self._refuse_nesting()
         setup = (of_account(account_id),) if flush else (of_account(account_id), UNFLUSHED)
         for attempt, mode in enumerate(_ATTEMPTS):
             if attempt:
@@ -100,12 +101,12 @@ class PostgresqlStore:
         """Run `action` on one snapshot; see Store.read. Raises RuntimeError within another
         action.
         """
-        self._inside.refuse()
+        self._refuse_nesting()
         return self._run(action, account_id, _READ, (of_account(account_id),))
 
     def count(self, sql: str, **values: Any) -> Row | None:
         """Run one statement in one round trip; see Store.count."""
-        self._inside.refuse()
+        self._refuse_nesting()
         return self._connections.execute(prepare(sql).bind(values))
 
     def look_up(self, sql: str, **values: Any) -> Row | None:
@@ -115,7 +116,7 @@ class PostgresqlStore:
     @contextmanager
     def lock(self, *names: str, wait: bool = True) -> Iterator[bool]:
         """Hold advisory locks; see Store.lock."""
-        self._inside.refuse()
+        self._refuse_nesting()
         with self._connections.lock(names, wait=wait) as is_locked:
             yield is_locked
 
@@ -134,7 +135,7 @@ class PostgresqlStore:
 
         Raises RuntimeError within an action.
         """
-        self._inside.refuse()
+        self._refuse_nesting()
         self._connections.run_outside_transaction(statement.encode(), memory_bytes=memory_bytes)
 
     def schema_version(self) -> int:
@@ -149,7 +150,7 @@ class PostgresqlStore:
 
     def close(self) -> None:
         """Finish pending work and release all connections. Idempotent."""
-        self._inside.refuse()
+        self._refuse_nesting()
         self._connections.close()
 
     def _run(
@@ -163,7 +164,7 @@ class PostgresqlStore:
         transaction = PostgresqlTransaction(
             self._connections, beginning, account_id, is_read=mode is _READ
         )
-        self._inside.is_true = True
+        self._inside.transaction = True
         try:
             result = action(transaction)
             transaction.commit()
@@ -171,9 +172,15 @@ class PostgresqlStore:
             transaction.raise_conflict()
             raise
         finally:
-            self._inside.is_true = False
+            self._inside.transaction = False
             transaction.end()
         return result
+
+    def _refuse_nesting(self) -> None:
+        if getattr(self._inside, "transaction", False):
+            raise RuntimeError(
+                "the store was called within an action; use the transaction passed to the action"
+            )
 
 
 class _Conflict(Exception):

@@ -23,7 +23,6 @@ import apsw
 
 from ...fair_queue import FairQueue
 from ..engine import (
-    InAction,
     NamedLocks,
     OutcomeUnknown,
     Row,
@@ -575,7 +574,7 @@ class SqliteStore:
         self, path: str | Path, *, durability: str = "full", is_shared: bool = False
     ) -> None:
         self._path, self._durability, self.is_shared = Path(path), durability, is_shared
-        self._inside = InAction()
+        self._inside = threading.local()
         self._reader_slots = threading.BoundedSemaphore(READERS_MAX)
         self._idle: list[apsw.Connection] = []
         self._lock = threading.Lock()
@@ -598,7 +597,7 @@ class SqliteStore:
 
         A caller that is interrupted while waiting does not know whether the write happened.
         """
-        self._inside.refuse()
+        self._refuse_nesting()
         return self._writer.write(action, account_id=account_id, flush=flush)  # type: ignore[no-any-return]
 
     def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
@@ -606,15 +605,15 @@ class SqliteStore:
 
         Raises RuntimeError within another action.
         """
-        self._inside.refuse()
+        self._refuse_nesting()
         with self._reader() as connection:
             transaction = SqliteTransaction(connection, self._path, account_id)
-            self._inside.is_true = True
+            self._inside.transaction = True
             try:
                 connection.execute("begin")
                 return action(transaction)
             finally:
-                self._inside.is_true = False
+                self._inside.transaction = False
                 transaction.end()
 
     def count(self, sql: str, **values: Any) -> Row | None:
@@ -623,14 +622,14 @@ class SqliteStore:
 
     def look_up(self, sql: str, **values: Any) -> Row | None:
         """Run one query in this thread; see Store.look_up."""
-        self._inside.refuse()
+        self._refuse_nesting()
         with self._reader() as connection:
             return SqliteTransaction(connection, self._path).one_or_none(sql, **values)
 
     @contextmanager
     def lock(self, *names: str, wait: bool = True) -> Iterator[bool]:
         """See Store.lock. Covers this process only, unless the store is or was shared."""
-        self._inside.refuse()
+        self._refuse_nesting()
         if self._closed:
             raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
         # first among the threads of this process, which share the locks of the file
@@ -670,7 +669,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Finish pending writes and close all connections. Idempotent."""
-        self._inside.refuse()
+        self._refuse_nesting()
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -697,6 +696,12 @@ class SqliteStore:
             migrate(connection, self._path)
             enforce_references(connection, self._path)
             return connection
+
+    def _refuse_nesting(self) -> None:
+        if getattr(self._inside, "transaction", False):
+            raise RuntimeError(
+                "the store was called within an action; use the transaction passed to the action"
+            )
 
     @contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
@@ -768,7 +773,7 @@ class SqliteWriter:
         path: Path,
         connection: apsw.Connection,
         connect: Callable[[], apsw.Connection],
-        inside: InAction,
+        inside: threading.local,
         ranges: RangeLocks | None,
     ) -> None:
         self._path, self._connect, self._inside = path, connect, inside
@@ -904,13 +909,13 @@ class SqliteWriter:
         start = time.perf_counter()
         connection.execute("savepoint action")
         transaction = SqliteTransaction(connection, self._path, write.account_id)
-        self._inside.is_true = True
+        self._inside.transaction = True
         try:
             write.result = write.action(transaction)
         except BaseException as error:  # noqa: BLE001  raised again in the calling thread
             write.error = error
         finally:
-            self._inside.is_true = False
+            self._inside.transaction = False
             transaction.end()
             self._queue.charge(write.account_id, time.perf_counter() - start)
         # after a full disk, for example, SQLite has rolled back everything, neighbours included
