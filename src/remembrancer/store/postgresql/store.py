@@ -54,6 +54,8 @@ class PostgresqlStore:
     is_shared = True
 
     def __init__(self, url: str, *, durability: str = "full", pool: Pool | None = None) -> None:
+        if durability not in ("full", "normal"):
+            raise ValueError(f"durability must be full or normal, not {durability!r}")
         self._inside = threading.local()
         self._is_failing = False  # the last write failed
         self._connections = Connections(url, durability=durability, pool=pool)

@@ -573,6 +573,8 @@ class SqliteStore:
     def __init__(
         self, path: str | Path, *, durability: str = "full", is_shared: bool = False
     ) -> None:
+        if durability not in ("full", "normal"):
+            raise ValueError(f"durability must be full or normal, not {durability!r}")
         self._path, self._durability, self.is_shared = Path(path), durability, is_shared
         self._inside = threading.local()
         self._reader_slots = threading.BoundedSemaphore(READERS_MAX)
