@@ -635,8 +635,8 @@ class StreamFilter:
                 self.text = ""
             return
         self._pending += piece.text if piece.index == 0 else ""
-        pattern = _PASSAGE if len(self._pending) < PASSAGE_CHARACTERS_MAX else _ALL
-        passage = pattern.match(self._pending)
+        is_short = len(self._pending) < PASSAGE_CHARACTERS_MAX
+        passage = (_PASSAGE if is_short else _ALL).match(self._pending)
         if passage is not None and (
             passage[0].count("(") <= passage[0].count(")")
             or len(passage[0]) >= PASSAGE_CHARACTERS_MAX
