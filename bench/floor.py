@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,10 @@ class PostgresPeer(Peer):
         rankings = ([str(one) for (one,) in rows] for rows in (by_words, by_vector))
         return fused(*rankings, most=question.most)
 
+    def settle(self) -> None:
+        """Let the planner know all tables of the database, as its own upkeep does."""
+        self._db.execute("analyze")
+
 
 def median_ms(call: Callable[[str, int], object], users: Sequence[str]) -> tuple[float, float]:
     """Return the median CPU and wall ms of CALLS calls, each for another user."""
@@ -105,10 +110,11 @@ class KnownVectors(MultilingualEmbedder):
 
 
 def rows_of(
-    engine: str, settings: Settings, floor: Peer, options: argparse.Namespace
+    engine: str, settings: Settings, open_floor: Callable[[], Peer], options: argparse.Namespace
 ) -> list[list[str]]:
     """Return a table row for searches and one for added turns."""
     with closing(assemble(settings, embedders=(KnownVectors(), None))) as context:
+        floor = open_floor()  # after ours, which wants an empty database
         keys.create(context, account="owner")
         caller, turns = caller_for(context), Turns(options.data, context)
         users = [f"u{number}" for number in range(options.users)]
@@ -122,6 +128,7 @@ def rows_of(
         for user in users:
             texts = [f"{turns.text()} {turns.text()}" for _ in range(options.events)]
             floor.add([item(user, *one) for one in enumerate(texts)])
+        floor.settle()
         questions = [body["query_text"] for body in searches(turns, "")][:CALLS]
         known = context.embedder.encode(questions)
         bodies = [(turns.text(), turns.text()) for _ in range(CALLS)]
@@ -160,9 +167,10 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, Postgres() as server:
         folder = Path(name)
-        rows = rows_of("SQLite", Settings(data=folder / "one"), HandMadePeer(folder, 512), options)
+        settings = Settings(data=folder / "one")
+        rows = rows_of("SQLite", settings, partial(HandMadePeer, folder, 512), options)
         settings = Settings(data=folder / "two", store=server.database())
-        rows += rows_of("PostgreSQL", settings, PostgresPeer(server.database()), options)
+        rows += rows_of("PostgreSQL", settings, partial(PostgresPeer, settings.store), options)
     sides = ("ours", "floor")
     heads = ["engine", "call", *(f"{one}, {kind} ms" for one in sides for kind in ("CPU", "wall"))]
     text = f"{options.users:,} users of {options.events} events.\n\n" + table(

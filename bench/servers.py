@@ -130,14 +130,7 @@ def main() -> None:
                 row, rate = row_of(database.database(), Path(name), arguments.seconds, count)
             alone = alone or rate
             rows.append([*row, f"{rate / alone:.2f}x"])
-    heads = [
-        "servers",
-        "successful requests",
-        "other responses",
-        "rolled-back transactions",
-        "requests/s",
-        "ratio to one server",
-    ]
+    heads = ["servers", "answers", "others", "rolled back", "requests/s", "ratio to one server"]
     text = (
         f"{CLIENTS} clients, each with its own user. Each stores a turn (flushed) and searches, "
         f"in a loop.\n\n{table(heads, rows)}\n\n"

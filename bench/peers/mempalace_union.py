@@ -39,16 +39,14 @@ class MemPalacePeer(Peer):
 
         _VECTORS.clear()
         _VECTORS.update({item.text: floats(item.vector) for item in items})
-        filed_at = datetime.now(UTC).isoformat()
+        common = {"room": "talk", "filed_at": datetime.now(UTC).isoformat(), "chunk_index": 0}
         # its search closes the client of the one before
         drawers: Any = get_collection(self._folder)
         drawers.upsert(
             ids=[item.item_id for item in items],
             documents=[item.text for item in items],
-            metadatas=[
-                {"wing": item.user, "room": "talk", "filed_at": filed_at, "chunk_index": 0}
-                for item in items
-            ],
+            # a source each: its search merges the candidates of one
+            metadatas=[common | {"wing": one.user, "source_file": one.item_id} for one in items],
         )
         return [item.item_id for item in items]
 
