@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psycopg
@@ -29,6 +28,7 @@ from bench.peers.by_hand import HandMadePeer
 from bench.peers.port import CANDIDATES, Item, Peer, Question, any_word, floats, fused
 from bench.profile_store import TEXTS, StoreFiller
 from bench.report import arguments_of, table, write_section
+from bench.spaces import encode
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import assemble
 from remembrancer.memory.recall.recall import recall
@@ -36,6 +36,7 @@ from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
 from remembrancer.search.embedders.multilingual import MultilingualEmbedder
+from remembrancer.search.embedders.port import Vectors
 from remembrancer.settings import Settings
 from remembrancer.testing.postgres import Postgres
 
@@ -100,13 +101,11 @@ class KnownVectors(MultilingualEmbedder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: dict[str, Any] = {}
+        self._embedder = MultilingualEmbedder()  # shares the loaded model
 
-    def encode(self, texts: Sequence[str]) -> Any:
+    def encode(self, texts: Sequence[str]) -> Vectors:
         """See Embedder."""
-        if missing := [text for text in texts if text not in self._known]:
-            self._known.update(zip(missing, super().encode(missing), strict=True))
-        return np.array([self._known[text] for text in texts]).reshape(len(texts), -1)
+        return encode(self._embedder, list(texts)) if texts else super().encode(texts)
 
 
 def rows_of(
@@ -130,7 +129,7 @@ def rows_of(
             floor.add([item(user, *one) for one in enumerate(texts)])
         floor.settle()
         questions = [body["query_text"] for body in searches(turns, "")][:CALLS]
-        known = context.embedder.encode(questions)
+        question_vectors = context.embedder.encode(questions)
         bodies = [(turns.text(), turns.text()) for _ in range(CALLS)]
 
         def search(user: str, place: int) -> None:
@@ -138,7 +137,8 @@ def rows_of(
             recall(context, caller, MemoryQuery.model_validate(query))
 
         def search_floor(user: str, place: int) -> None:
-            floor.search(Question(user, questions[place], known[place].tobytes(), 10))
+            vector = question_vectors[place].tobytes()
+            floor.search(Question(user, questions[place], vector, 10))
 
         def add(user: str, place: int) -> None:
             query, response = bodies[place]

@@ -232,8 +232,8 @@ def _quotable(hit: Hit, question: str) -> tuple[str, str]:
     """
     if hit.topic != QUOTED_TOPIC:
         return hit.query, hit.response
-    asks = QUESTION_END.search(hit.query) or hit.query.strip() == question.strip()
-    return "" if asks else hit.query, ""
+    is_question = QUESTION_END.search(hit.query) or hit.query.strip() == question.strip()
+    return "" if is_question else hit.query, ""
 
 
 def _excerpt(text: str, question_terms: set[int]) -> str:

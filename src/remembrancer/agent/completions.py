@@ -191,9 +191,9 @@ def start_completion(
     if reason:
         return turn
     events = events_of(context, caller, turn.search_result.hits, message)
-    asked = _model_request(request, context, turn.search_result, events, outside=outside)
+    model_request = _model_request(request, context, turn.search_result, events, outside=outside)
     ids = frozenset(event.event_id for event in events)
-    return replace(turn, model_request=asked, ids=ids)
+    return replace(turn, model_request=model_request, ids=ids)
 
 
 def _quotes_reason(context: Context, request: Completion, *, outside: bool) -> str:

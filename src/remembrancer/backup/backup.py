@@ -576,8 +576,8 @@ class _Restoring:
             wrong = [name for name in expected if actual.get(name) != expected[name]]
         else:
             rows = {name: digest.rows for name, digest in actual.items()}
-            kept = ("accounts", "keys", "events", "cubes", "files", "audit")
-            present = [name for name in kept if name in expected]
+            of_memory = ("accounts", "keys", "events", "cubes", "files", "audit")
+            present = [name for name in of_memory if name in expected]
             wrong = [name for name in present if rows.get(name, 0) != expected[name].rows]
         if wrong or store.read(audit_head) != self._manifest.audit_head:
             raise RestoreRefused(

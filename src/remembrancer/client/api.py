@@ -66,6 +66,8 @@ class _Connected:
     """Base URL, API key and user of a client. Neither `repr` nor an error contains the key."""
 
     __slots__ = ("__dict__", "_key")  # so that `vars` does not contain the key either
+    # sends a request; returns its answer, or a coroutine of it
+    send: Callable[[ApiRequest[Any]], Any]
 
     def __init__(
         self, base_url: str | None, key: str | None, user_id: str | None, retry: Retry | None
@@ -105,10 +107,6 @@ class _Connected:
         """
         request = request_of(operation, message, item_id=item_id, idempotency_key=idempotency_key)
         return self.send(request)
-
-    def send(self, request: ApiRequest[Any]) -> Any:
-        """Send a request; return its answer, or a coroutine of it."""
-        raise NotImplementedError
 
     def _request_arguments(self, request: ApiRequest[Any]) -> dict[str, Any]:
         """Return the arguments of `httpx2.Client.request`."""

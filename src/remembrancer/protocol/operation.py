@@ -39,18 +39,9 @@ RateLimit: TypeAlias = Literal["memory", "feedback", "sandbox", "sysperm", "chat
 
 
 class OperationCaller:
-    """A client: it sends the request of an operation."""
+    """A client: `call` sends the request of an operation and returns its answer, or a coroutine."""
 
-    def call(
-        self,
-        operation: AnyOperation,
-        *,
-        item_id: str | None = None,
-        message: BaseModel | None = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
-        """Return the answer of an operation, or a coroutine of it."""
-        raise NotImplementedError
+    call: Callable[..., Any]
 
 
 class SynchronousCaller(OperationCaller):

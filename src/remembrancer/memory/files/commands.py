@@ -286,7 +286,7 @@ class _Files:
         self.check_limits([text.bytes], more_files=added)
         # The model must know that the file differs from what it wrote.
         message = f"{message}\nNote: {text.notice}" if text.is_masked else message
-        return _done(message, path, self.put(path, change, text), text.flags, text.notice)
+        return _answer(message, path, self.put(path, change, text), text.flags, text.notice)
 
     def existing(self, path: str) -> list[str]:
         """Return the file at a path, or the files below it. Raises CommandRefused for none."""
@@ -416,7 +416,7 @@ def _screened(context: Context, text: str) -> _Text:
     )
 
 
-def _done(
+def _answer(
     text: str,
     path: str,
     version: int | None = None,
@@ -433,10 +433,10 @@ def _view(files: _Files, request: FileCommand) -> FileDone:
     if path in files.sizes:
         row = files.read(path)
         text = contents(path, row.text, request.view_range)
-        return _done(text, path, row.version, flag_names(row.flags))
+        return _answer(text, path, row.version, flag_names(row.flags))
     if not files.exists(path):
         raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.")
-    return _done(listing(path, files.below(path)), path)
+    return _answer(listing(path, files.below(path)), path)
 
 
 def _create(files: _Files, request: FileCommand) -> FileDone:
@@ -476,7 +476,7 @@ def _delete(files: _Files, request: FileCommand) -> FileDone:
     # No limits apply to deleting, so that a full space can be cleaned up.
     versions = [files.put(deleted_path, "delete", None) for deleted_path in paths]
     version = versions[0] if paths == [path] else None
-    return _done(f"Successfully deleted {path}", path, version)
+    return _answer(f"Successfully deleted {path}", path, version)
 
 
 def _rename(files: _Files, request: FileCommand) -> FileDone:
@@ -499,7 +499,7 @@ def _rename(files: _Files, request: FileCommand) -> FileDone:
         files.put(source, "rename", None, target)
         versions.append(files.put(target, "rename", text, source))
     version = versions[0] if paths == [old] else None
-    return _done(f"Successfully renamed {old} to {new}", new, version)
+    return _answer(f"Successfully renamed {old} to {new}", new, version)
 
 
 _COMMANDS: dict[str, Callable[[_Files, FileCommand], FileDone]] = {
