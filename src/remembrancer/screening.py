@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import tomllib
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +11,8 @@ from functools import cache, lru_cache
 from importlib import resources
 from re import _constants, _parser
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .protocol.tables import read_table
 
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
@@ -217,9 +218,7 @@ class _Techniques(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _techniques() -> _Techniques:
-    table: dict[str, dict[str, list[str]]] = tomllib.loads(
-        resources.files(__package__).joinpath("screening.toml").read_text("utf-8")
-    )
+    table: dict[str, dict[str, list[str]]] = read_table(__package__, "screening.toml")
     patterns: dict[str, list[tuple[str, re.Pattern[str]]]] = defaultdict(list)
     for name, row in table.items():
         for pattern in map(_plain, row["patterns"]):

@@ -487,8 +487,9 @@ def swallows(pair: Pair) -> bool:
         r"\bexcept(?:[ \t]*:|[ \t]+\(?(?:\w+[ \t]*,[ \t]*)*(?:Exception|BaseException)\b)"
         r"|\bsuppress\("
     )
-    old_enclosing = len(re.findall(r"^try\b", pair.before, re.MULTILINE))
-    if pair.old:
+    if pair.old is None:
+        old_enclosing = len(re.findall(r"^try\b", pair.before, re.MULTILINE))
+    else:
         old_enclosing = count_enclosing(pair.old)
     return pair.added(count_swallowing, pattern) > 0 or count_enclosing(pair.new) > old_enclosing
 
@@ -531,8 +532,9 @@ def reaches_out(pair: Pair) -> bool:
     def obscuring_names(tree: ast.Module) -> set[str]:
         return {name_of(node) for node in nodes(tree, ast.Name, ast.Attribute)} & OBSCURING_NAMES
 
-    old = set(WORD.findall(pair.before))
-    if pair.old:
+    if pair.old is None:
+        old = set(WORD.findall(pair.before))
+    else:
         old = imported_packages(pair.old) | obscuring_names(pair.old)
     new = (imported_packages(pair.new) & FORBIDDEN_MODULES) | obscuring_names(pair.new)
     return bool(new - old)
