@@ -25,13 +25,13 @@ from bench.processes import family
 from bench.report import arguments_of, table, timed, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
-from remembrancer.sandbox.sandbox import PRELOAD, Sandbox
+from remembrancer.sandbox.sandbox import PLOTTING, PRELOAD, Sandbox
 from remembrancer.sandbox.zygote_runner import ZygoteRunner
 from remembrancer.settings import Settings
 
 PRINT = "print(1)"
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.savefig('a.png')\nplt.close()"
-BASELINE = f"import {', '.join(PRELOAD)}\n"
+BASELINE = f"import {', '.join((*PRELOAD, PLOTTING))}\n"
 PATH = "/api/execute/code"
 SLOTS, STARTS, CLIENTS = 8, 5, 2
 HEAVY_RUNS = 20  # of each program that needs a large package

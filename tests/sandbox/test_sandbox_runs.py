@@ -227,6 +227,19 @@ def test_zygote_is_replaced_after_its_maximum_number_of_runs(
     assert replaced is not zygote
 
 
+def test_matplotlib_is_loaded_once_a_program_names_it(tmp_path: Path) -> None:
+    box = Sandbox(settings(tmp_path))
+    loaded = "import sys\nprint(any('mat' + 'plotlib' == name for name in sys.modules))"
+    try:
+        assert box.run(loaded).stdout == "False\n"
+        hidden = box.run("__import__('mat' + 'plotlib.pyplot').pyplot.plot([1, 2])")
+        named = box.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])")
+        assert [name for name, _ in hidden.files + named.files] == ["figure-1.png"] * 2
+        assert box.run(loaded).stdout == "True\n"
+    finally:
+        box.close()
+
+
 def test_close_aborts_a_start_in_progress(tmp_path: Path) -> None:
     """Stopping the service during startup does not wait for the self-test."""
     box = Sandbox(settings(tmp_path))

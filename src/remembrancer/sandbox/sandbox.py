@@ -11,6 +11,7 @@ import hashlib
 import logging
 import math
 import os
+import re
 import shutil
 import stat
 import sys
@@ -36,7 +37,11 @@ from .zygote_runner import ZygoteRunner
 log = logging.getLogger("remembrancer.sandbox")
 
 LADDER: tuple[Level, ...] = (GVISOR, NS, LANDLOCK, UNSAFE)  # strongest first
-PRELOAD = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft", "matplotlib.pyplot")
+PRELOAD = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft")
+# Loaded before the first program that names it, and kept for all later ones: it takes two thirds of
+# the memory of a sandbox, and most of its start.
+PLOTTING = "matplotlib.pyplot"
+_NAMES_PLOTTING = re.compile("matplotlib|pylab|mpl_toolkits")
 # Runs per zygote. All its forks share one memory layout, which programs could learn over many runs.
 _RUNS_MAX = 2_000
 _RETRY_SECONDS = 60  # after a failed start
@@ -67,6 +72,7 @@ class Sandbox(SandboxPort):
         self._candidate: Runner | None = None  # the runner under test
         self._runner: Runner | None = None
         self._level: Level | None = None
+        self._has_plotting = False  # in the runners from now on
         # Monotonic time of the last failed start, and its error.
         self._start_failure: tuple[float, SandboxUnavailable] | None = None
 
@@ -129,6 +135,7 @@ class Sandbox(SandboxPort):
             self._remove_leftovers()
 
     def _run(self, code: str, seconds: float, cancellation: Cancellation) -> SandboxRun:
+        self._load_plotting_for(code)
         # A program has no effect outside, so one whose runner went away can run again.
         for attempt in (1, 2):
             runner, level = self._acquire_runner()
@@ -141,6 +148,13 @@ class Sandbox(SandboxPort):
             finally:
                 self._release_runner(runner)
         raise lost_twice()
+
+    def _load_plotting_for(self, code: str) -> None:
+        """Replace the runner by one that has PLOTTING, before the first program that names it."""
+        if self.start() != GVISOR and not self._has_plotting and _NAMES_PLOTTING.search(code):
+            self._has_plotting = True  # others go on in the old one, and import it there
+            if (runner := self._runner) is not None:
+                self._replace_runner(runner)
 
     def _acquire_runner(self) -> tuple[Runner, Level]:
         while True:
@@ -171,7 +185,7 @@ class Sandbox(SandboxPort):
             runner.retired = True
 
     def _replace_runner(self, old: Runner) -> None:
-        """Replace a runner that has reached its maximum number of runs; let its programs finish."""
+        """Replace a runner, and let its programs finish."""
         with self._start_lock:
             if self._runner is not old or self._level is None:
                 return
@@ -274,7 +288,7 @@ class Sandbox(SandboxPort):
             level=level,
             root=str(root),
             visible=visible_paths,
-            preload=PRELOAD,
+            preload=(*PRELOAD, PLOTTING) if self._has_plotting else PRELOAD,
             uid=self._settings.sandbox_uid,
             spares=self._parallel,
             bounds=self.bounds,
