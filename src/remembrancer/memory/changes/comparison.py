@@ -88,10 +88,13 @@ def change(older: str, newer: str) -> ValueChange | None:
     earlier = [one for one in readings(older) if _can_change(one)]
     for later in after:
         for before in earlier:
+            may_be_certain = not set(before.keys).isdisjoint(later.keys)
+            if hint is not None and not may_be_certain:
+                continue
             result = _compare(before, later)
             if result is None:
                 continue
-            if result.certain and not set(before.keys).isdisjoint(later.keys):
+            if result.certain and may_be_certain:
                 return result
             hint = hint or ValueChange(certain=False, reason=result.reason)
     return hint
@@ -185,7 +188,7 @@ def _value_heads(reading: Reading) -> set[str]:
     """Return the words that name the value of a statement."""
     if reading.relation is None or not reading.value:
         return set(reading.content[1:])
-    return {stem(reading.value[0]), *reading.times} - set(reading.subject.words)
+    return {reading.stems[0], *reading.times} - set(reading.subject.words)
 
 
 def _denied(older: Reading, newer: Reading) -> ValueChange | None:
@@ -204,7 +207,7 @@ def _other_value(older: Reading, newer: Reading) -> ValueChange | None:
     if second.rule == "cancelled":
         is_plan = older.kind == "time" or first.rule in ("time", "event")
         return ValueChange(certain=is_plan, reason="the newer statement says that it was cancelled")
-    before, after = _unlike_parts(tuple(map(stem, older.value)), tuple(map(stem, newer.value)))
+    before, after = _unlike_parts(older.stems, newer.stems)
     if set(before) <= set(after) or set(after) <= set(before):
         return None  # equal, or one says more than the other, or one has no value
     if "event" in (first.rule, second.rule):
@@ -356,7 +359,7 @@ def _are_of_one_group(older: Reading, newer: Reading) -> bool:
     """Return True if the values are of one group, such as colours, and begin unlike."""
     if older.group is None or older.group != newer.group:
         return False
-    return _is_han(older) or stem(older.value[0]) != stem(newer.value[0])
+    return _is_han(older) or older.stems[0] != newer.stems[0]
 
 
 def _is_han(reading: Reading) -> bool:

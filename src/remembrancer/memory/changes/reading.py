@@ -712,7 +712,9 @@ class Reading(NamedTuple):
     noun: NounClass
     relation: Relation | None
     value: tuple[str, ...]
+    stems: tuple[str, ...]  # of the value
     is_name: bool  # the value is written like a name
+    kind: str  # of the value: `time`, `number`, `name` or `word`
     content: tuple[str, ...]
     replaced: tuple[tuple[str, ...], ...]  # values that the sentence says no longer hold
     keys: tuple[str, ...]
@@ -726,11 +728,6 @@ class Reading(NamedTuple):
     def rule(self) -> str:
         """Rule of the relation, empty without one."""
         return self.relation.rule if self.relation else ""
-
-    @property
-    def kind(self) -> str:
-        """Kind of the value: `time`, `number`, `name` or `word`."""
-        return kind_of(self.value, is_name=self.is_name)
 
     @property
     def group(self) -> str | None:
@@ -794,7 +791,9 @@ def _read(words: list[SentenceWord], *, is_update: bool) -> Reading:
         noun_class(subject.words),
         relation,
         value,
+        tuple(map(stem, value)),
         is_name,
+        kind_of(value, is_name=is_name),
         content,
         replaced,
         tuple(map(_short, dict.fromkeys(keys)))[:KEYS_MAX],
