@@ -129,7 +129,7 @@ def search(client: Client) -> int:
 
 
 def remember(client: Client) -> int:
-    """Store a turn, and erase the oldest one of this client."""
+    """Store a turn, and erase the oldest ones of this client."""
     turn = {
         "query": f"Where is the {client.text}?",
         "response": f"It is at the {client.text}.",
@@ -139,8 +139,8 @@ def remember(client: Client) -> int:
     status, answer = client.send("POST", "/api/v7/remember", turn)
     if status == 200:
         client.events.append(answer["event_id"])
-    if len(client.events) > TURNS_MAX:
-        return client.send("DELETE", f"/api/v7/event/{client.events.pop(0)}")[0]
+    while len(client.events) > TURNS_MAX:  # those of second looks, too
+        status = client.send("DELETE", f"/api/v7/event/{client.events.pop(0)}")[0]
     return status
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from remembrancer.search import kernels as module
 from remembrancer.search.embedders import sentence_encoder
+from remembrancer.search.embedders.pieces import PieceTokenizer
 from remembrancer.search.embedders.sentence_encoder import LinearLayer, SentenceEncoder
+from remembrancer.search.embedders.weights import open_weights
 from remembrancer.search.kernels import LIBRARY, SOURCE, Kernels
 
 RNG = np.random.default_rng(17)
@@ -113,3 +115,13 @@ def test_library_of_another_source_is_not_used() -> None:
 
     with pytest.raises(OSError, match="another source"):
         Kernels(LIBRARY, SOURCE.read_bytes() + b"\n")
+
+
+def test_words_have_the_pieces_of_numpy() -> None:
+    kernels = kernels_of(0)
+    _, pieces = open_weights()
+    words = ["▁", "▁Melanie!", "▁Straßenbahn", "▁これは短い文です。", "▁😀😀x", f"▁{'ab' * 900}"]
+
+    ours, numpys = (PieceTokenizer(pieces, one).segment(words) for one in (kernels, None))
+
+    assert list(ours) == list(numpys)

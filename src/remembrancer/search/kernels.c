@@ -1,4 +1,4 @@
-/* The products that embeddings and scans of vectors spend most of their time on.
+/* What embeddings and scans of vectors spend most of their time on: products, and the pieces of words.
  *
  * hatch_build.py compiles this file once for each level of processors, into one library, and
  * kernels.py calls the functions of the highest level that the processor has. Without the library
@@ -42,6 +42,80 @@ void EXPORTED(dots)(const int8_t *query, const int8_t *vectors, long count, long
         for (long k = 0; k < dimensions; k++)
             sum += query[k] * vectors[k];
         products[i] = (float)sum;
+    }
+}
+
+/* What kernels.py fills, of PieceTokenizer. A hash is a polynomial of a piece's characters. */
+struct Pieces {
+    const uint64_t *hashes;  /* in order */
+    const int64_t *numbers;  /* of the piece with each hash */
+    const float *scores;     /* by number */
+    const uint8_t *may_be;   /* by the first 20 bits of a hash: 0 if no piece has them */
+    uint64_t factor;
+    int64_t count, longest, unknown;
+    double unknown_score;
+};
+
+/* The best pieces up to a place of a word: their score, and the last of them. */
+struct Best {
+    double score;
+    int32_t before, piece;
+};
+
+static int64_t piece_of(const struct Pieces *model, uint64_t hash)
+{
+    long low = 0, high = model->count;
+    if (!model->may_be[hash >> 44])
+        return -1;
+    while (low < high) {
+        long middle = (low + high) / 2;
+        if (model->hashes[middle] < hash)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < model->count && model->hashes[low] == hash ? model->numbers[low] : -1;
+}
+
+static void improve(struct Best *best, double score, long before, int64_t piece)
+{
+    if (score > best->score)
+        *best = (struct Best){score, (int32_t)before, (int32_t)piece};
+}
+
+/* The numbers of the pieces of words, one word after another, and how many each has. `codes` are
+ * the characters of all words; `best` has room for one place more than the longest word has. */
+void EXPORTED(segment)(const struct Pieces *model, const uint32_t *codes, const int64_t *lengths,
+                       long words, struct Best *best, int64_t *pieces, int64_t *counts)
+{
+    for (long word = 0; word < words; word++) {
+        const long length = lengths[word];
+        long count = 0;
+        for (long place = 0; place <= length; place++)
+            best[place].score = place ? -1e38 : 0;
+        for (long place = 0; place < length; place++) {
+            uint64_t hash = 0, power = 1;
+            int has_one = 0;
+            for (long size = 1; size <= model->longest && place + size <= length; size++) {
+                hash += (codes[place + size - 1] + 1ull) * power;
+                power *= model->factor;
+                int64_t number = piece_of(model, hash);
+                if (number < 0)
+                    continue;
+                improve(best + place + size, best[place].score + model->scores[number], place, number);
+                has_one = has_one || size == 1;
+            }
+            if (!has_one)
+                improve(best + place + 1, best[place].score + model->unknown_score, place,
+                        model->unknown);
+        }
+        for (long place = length; place; place = best[place].before)
+            count++;
+        counts[word] = count;
+        for (long place = length, at = count; place; place = best[place].before)
+            pieces[--at] = best[place].piece;
+        pieces += count;
+        codes += length;
     }
 }
 

@@ -1,4 +1,4 @@
-"""The compiled part: products of whole numbers, in the library that kernels.c is compiled to.
+"""The compiled part: products, and pieces of words, in the library that kernels.c is compiled to.
 
 Where there is none, because no compiler was at hand or the processor is of another kind, numpy does
 the same more slowly.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,11 @@ GAP = 2  # empty places between two texts, as many as a window reaches beyond a 
 SCRATCH = 3072  # bytes of memory that a place of a text needs
 BLOCK = 2048  # vectors that numpy takes at once, as numbers of 32 bits
 BRANCHES, FEATURES = 3, 1280  # of kernels.c
+_BEST_BYTES = 16  # of `struct Best`
 _Pointer = ctypes.c_void_p
 # Arguments: a pointer, a number, or an array of a type, which ctypes checks.
 _TYPES: dict[str, Any] = {"p": _Pointer, "n": ctypes.c_long} | {
-    one: ndpointer(one, flags="C_CONTIGUOUS") for one in ("i1", "u1", "i2", "i8", "f4")
+    one: ndpointer(one, flags="C_CONTIGUOUS") for one in ("i1", "u1", "i2", "u4", "i8", "f4")
 }
 
 
@@ -49,6 +51,22 @@ class _Encoder(ctypes.Structure):
     )
 
 
+class _Pieces(ctypes.Structure):
+    """`struct Pieces` of kernels.c."""
+
+    _fields_ = (
+        ("hashes", _Pointer),
+        ("numbers", _Pointer),
+        ("scores", _Pointer),
+        ("may_be", _Pointer),
+        ("factor", ctypes.c_uint64),
+        ("count", ctypes.c_int64),
+        ("longest", ctypes.c_int64),
+        ("unknown", ctypes.c_int64),
+        ("unknown_score", ctypes.c_double),
+    )
+
+
 class Kernels:
     """The functions of a library for this processor."""
 
@@ -60,6 +78,7 @@ class Kernels:
             raise OSError(f"{path} was compiled from another source")
         level = self.level = min(library.processor_level(), level_max)
         self.dots = _function(library, f"dots_{level}", "i1 i1 n n f4")
+        self.segment = _function(library, "segment_0", "p u4 i8 n p i8 i8")
         self.has_products = level > 0
         if self.has_products:
             self.group = 4 if level == 2 else 2  # inputs whose weights lie together
@@ -149,3 +168,31 @@ class TextSums:
         encoder = ctypes.addressof(self._encoder)
         self._sum(encoder, rows, counts, len(lengths), scratch, sums)
         return sums
+
+
+class Segmenter:
+    """Finds the pieces of words: see `segment` in kernels.c."""
+
+    def __init__(self, kernels: Kernels, **fields: Any) -> None:
+        """Take the fields of `struct Pieces`: numbers, and arrays in place of pointers."""
+        arrays = {
+            name: np.ascontiguousarray(one)
+            for name, one in fields.items()
+            if isinstance(one, np.ndarray)
+        }
+        addresses = {name: one.ctypes.data for name, one in arrays.items()}
+        self._segment, self._arrays = kernels.segment, arrays  # the fields are their addresses
+        self._pieces = _Pieces(**fields | addresses)
+
+    def __call__(
+        self, codes: npt.NDArray[np.uint32], lengths: Sequence[int]
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield the numbers of the pieces of each word; `codes` are the characters of all."""
+        sizes, counts = np.array(lengths, np.int64), np.empty(len(lengths), np.int64)
+        pieces = np.empty(len(codes), np.int64)
+        best = (ctypes.c_char * (_BEST_BYTES * (max(lengths) + 1)))()
+        model = ctypes.addressof(self._pieces)
+        self._segment(model, codes, sizes, len(lengths), best, pieces, counts)
+        numbers = iter(pieces.tolist())
+        for count in counts.tolist():
+            yield tuple(islice(numbers, count))

