@@ -7,7 +7,8 @@ of LoCoMo. In each round each checkout gets a new memory and the same turns, the
 after the other: SEQUENTIAL turns on one connection, whose CPU time counts; CONCURRENT turns from
 CLIENTS clients, whose number per second counts; BATCHES batches (a checkout without them shows
 none); and `remembrancer import` of IMPORTED events, without its start. Every write is durable
-before its answer. The middle round is reported, with the lowest and the highest.
+before its answer. The middle round is reported, with the lowest and the highest. Servers have one
+worker process, or as many as REMEMBRANCER_WORKERS says.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from statistics import median
 from typing import Any
 
 from bench.cost import server
-from bench.http import Server, code_of
+from bench.http import WORKERS, Server, code_of
 from bench.report import arguments_of, table, write_section
 
 HERE = Path(__file__).parents[1]
@@ -205,8 +206,8 @@ def main() -> None:
         for kind in MEASURES
     ]
     write_section(
-        "adding",
-        "Adding turns, beside another commit",
+        f"adding-{WORKERS}",
+        f"Adding turns, beside another commit (workers: {WORKERS})",
         f"python -m bench.adding CHECKOUT locomo-dev.json --rounds {options.rounds}",
         table(["", "other checkout", "this one"], rows),
     )

@@ -150,9 +150,12 @@ class Sandbox(SandboxPort):
         raise lost_twice()
 
     def _load_plotting_for(self, code: str) -> None:
-        """Replace the runner by one that has PLOTTING, before the first program that names it."""
+        """Replace the runner by one that has PLOTTING, before the first program that names it.
+
+        If that fails, programs import it themselves.
+        """
         if self.start() != GVISOR and not self._has_plotting and _NAMES_PLOTTING.search(code):
-            self._has_plotting = True  # others go on in the old one, and import it there
+            self._has_plotting = True
             if (runner := self._runner) is not None:
                 self._replace_runner(runner)
 
