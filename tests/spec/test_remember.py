@@ -179,14 +179,17 @@ def test_fenced_text_of_the_service_is_not_stored_again(http: Http) -> None:
     with_own = remember(
         http, query=f"{pack}\nWhen does the ferry leave?", response="At 9:40."
     ).json()
-    only_ours = remember(http, query=pack, response="").json()
+    only_ours = remember(http, query=f"{pack}\n \n", response="", l1_summary=f"{pack}\n").json()
 
     assert (
         http.get(f"/api/v7/event/{with_own['event_id']}").json()["query"].strip()
         == "When does the ferry leave?"
     )
     assert "came from this service" in with_own["receipts"][0]["detail"]
-    assert (only_ours["saved"], outcomes(only_ours)) == (False, {"turn": "skipped"})
+    assert (only_ours["saved"], outcomes(only_ours)) == (
+        False,
+        {"turn": "skipped", "l1_summary": "skipped"},
+    )
     assert http.rows()["events"] == before + 1
 
 

@@ -56,10 +56,9 @@ class Intake:
         return own
 
     def take_if(self, text: str | None) -> str | None:
-        """Return the text to store, or None for an absent or blank text."""
-        if text is None or not text.strip():
-            return None
-        return self.take(text) or None
+        """Return the text to store, or None if there is none, or nothing of it but blanks."""
+        own = "" if text is None else self.take(text)
+        return own if own.strip() else None
 
     def take_metadata(self, metadata: Mapping[str, Any] | None) -> str | None:
         """Return metadata as it is stored, with its texts screened; None for none."""
