@@ -31,6 +31,7 @@ INDEXES = {  # what a statement reads by which index
     "memory/facts/facts.sql superseded_of": "SEARCH facts USING INDEX facts_successor",
     "memory/history/activity.sql week_of_steps": "steps USING INDEX steps_asked (asked_ms>?)",
     "memory/history/activity.sql turns_by_day": "events USING INDEX events_occurred (",
+    "memory/links.sql related": "stated USING PRIMARY KEY (space_id=? AND key=? AND event>?)",
     "memory/memory.sql is_stale": "event_index_embedder (embedder",
     "memory/memory.sql stale": "event_index_embedder (embedder",
 }

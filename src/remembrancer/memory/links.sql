@@ -2,12 +2,33 @@
 insert into event_keys (account_id, space_id, key, event)
 select :account_id, :space_id, value, :event from json_each(:keys) where true on conflict do nothing;
 
--- related: The newest turns of a space, given by :space_id or else by :user_id, with one of these keys, a JSON array
+-- related: The newest turns of a space, given by :space_id or else by :user_id, with one of these keys, a JSON array; of each key the newest are read alone, because a tenth of a user's turns may share one
 select events.id, events.event_id, events.query, events.query_source, events.occurred_ms, events.metadata
 from (
-    select distinct event from event_keys
-    where account_id = :account_id and space_id = (select coalesce(cast(:space_id as bigint), (select id from spaces where account_id = :account_id and user_id = :user_id))) and key in (select value from json_each(:keys))
-    order by event desc limit :most
+    select distinct stated.event
+    from (select coalesce(cast(:space_id as bigint), (select id from spaces where account_id = :account_id and user_id = :user_id)) as id) as space
+    cross join json_each(:keys) as named
+    cross join event_keys as stated
+    where stated.account_id = :account_id and stated.space_id = space.id and stated.key = named.value
+        and stated.event >= coalesce((
+            select event from event_keys where account_id = :account_id and space_id = space.id and key = named.value
+            order by event desc limit 1 offset :most - 1
+        ), 0)
+    order by stated.event desc limit :most
+) as related join events on events.account_id = :account_id and events.id = related.event
+where events.id <> :id and events.superseded_by is null and events.withdrawn_by is null
+order by events.id desc;
+
+-- related [postgresql]: with lateral
+select events.id, events.event_id, events.query, events.query_source, events.occurred_ms, events.metadata
+from (
+    select distinct stated.event
+    from json_each(:keys) as named cross join lateral (
+        select event from event_keys
+        where account_id = :account_id and space_id = (select coalesce(cast(:space_id as bigint), (select id from spaces where account_id = :account_id and user_id = :user_id))) and key = named.value
+        order by event desc limit :most
+    ) as stated
+    order by stated.event desc limit :most
 ) as related join events on events.account_id = :account_id and events.id = related.event
 where events.id <> :id and events.superseded_by is null and events.withdrawn_by is null
 order by events.id desc;

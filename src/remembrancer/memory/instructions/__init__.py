@@ -4,5 +4,5 @@ No store, no clock, no language model.
 """
 
 from .facts import standing_instruction
-from .topics import applies, replaces_instruction, topic_words
+from .topics import applies, replaces_instruction
 from .wishes import Instruction, instructions_in, own_sentences, stated_in
