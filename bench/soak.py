@@ -58,20 +58,19 @@ class Sample:
     """The resources of the server and its processes at a moment."""
 
     at_s: float
-    rss_mb: float
     pss_mb: float
+    own_mb: float  # of it: without mapped files, whose pages other programs share at times
     descriptors: int
     threads: int
 
 
 def sample(pid: int, at_s: float) -> Sample:
     """Read the resources; memory of all processes, the rest of the server and its workers."""
-    rss = pss = 0
+    sizes = Counter[str]()
     for process in family(pid):
         with suppress(OSError):  # it has ended
-            for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
-                rss += int(line.split()[1]) if line.startswith("Rss:") else 0
-                pss += int(line.split()[1]) if line.startswith("Pss:") else 0
+            for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]:
+                sizes[line.split()[0]] += int(line.split()[1])
     workers = [pid, *children(pid)]
     counts = [
         sum(len(list(Path(f"/proc/{one}/{name}").iterdir())) for one in workers)
@@ -79,8 +78,8 @@ def sample(pid: int, at_s: float) -> Sample:
     ]
     return Sample(
         at_s=at_s,
-        rss_mb=rss / 1024,
-        pss_mb=pss / 1024,
+        pss_mb=sizes["Pss:"] / 1024,
+        own_mb=(sizes["Pss_Anon:"] + sizes["Pss_Shmem:"]) / 1024,
         descriptors=counts[0],
         threads=counts[1],
     )
@@ -160,7 +159,7 @@ def trend(samples: list[Sample], seconds: float) -> float:
     late = [one for one in samples if one.at_s >= seconds * WARM_SHARE]
     if len(late) < 3:
         return 0.0
-    times, sizes = [one.at_s for one in late], [one.pss_mb for one in late]
+    times, sizes = [one.at_s for one in late], [one.own_mb for one in late]
     return float(np.polyfit(np.array(times), np.array(sizes), 1)[0] * 3600)
 
 
@@ -175,7 +174,7 @@ class Verdict:
 
 def verdicts(calls: list[Result], samples: list[Sample], seconds: float) -> list[Verdict]:
     """Judge the load."""
-    memory = growth([(one.at_s, one.pss_mb) for one in samples], seconds)
+    memory = growth([(one.at_s, one.own_mb) for one in samples], seconds)
     descriptors = growth([(one.at_s, one.descriptors) for one in samples], seconds)
     errors = Counter(
         f"{name} {status}"
@@ -287,7 +286,7 @@ def report(
     resources = [
         [
             f"{one.at_s / 60:.1f}",
-            *(f"{n:.0f}" for n in (one.rss_mb, one.pss_mb, one.descriptors, one.threads)),
+            *(f"{n:.0f}" for n in (one.pss_mb, one.own_mb, one.descriptors, one.threads)),
         ]
         for one in picked
     ]
@@ -304,7 +303,7 @@ def report(
                 [[v.what, v.figure, "yes" if v.holds else "**no**"] for v in rows_of_verdicts],
             ),
             table(heads, call_rows(calls, seconds)),
-            table(["minute", "RSS MB", "PSS MB", "descriptors", "threads"], resources),
+            table(["minute", "PSS MB", "own MB", "descriptors", "threads"], resources),
         ]
     )
     command = f"python -m bench.soak --minutes {options.minutes:g}"
