@@ -208,7 +208,8 @@ def main() -> None:
     write_section(
         f"adding-{WORKERS}",
         f"Adding turns, beside another commit (workers: {WORKERS})",
-        f"python -m bench.adding CHECKOUT locomo-dev.json --rounds {options.rounds}",
+        f"REMEMBRANCER_WORKERS={WORKERS} python -m bench.adding CHECKOUT locomo-dev.json "
+        f"--rounds {options.rounds}",
         table(["", "other checkout", "this one"], rows),
     )
 

@@ -139,7 +139,8 @@ def remember(client: Client) -> int:
     status, answer = client.send("POST", "/api/v7/remember", turn)
     if status == 200:
         client.events.append(answer["event_id"])
-    while len(client.events) > TURNS_MAX:  # those of second looks, too
+    # those of second looks, too; a failure ends it and is returned
+    while status in range(200, 300) and len(client.events) > TURNS_MAX:
         status = client.send("DELETE", f"/api/v7/event/{client.events.pop(0)}")[0]
     return status
 

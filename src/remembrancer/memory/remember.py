@@ -76,7 +76,7 @@ def prepare_parts(context: Context, turn: Turn) -> PreparedParts:
         stored = [intake.take_if(text) for text in texts]
         if intake.notice:
             notices[part] = intake.notice
-        if intake.echoed_characters and not any(text and text.strip() for text in stored):
+        if intake.echoed_characters and not any(stored):
             echoed_parts.add(part)
         flags.update({part: intake.flags})
         return stored

@@ -154,7 +154,7 @@ class Sandbox(SandboxPort):
 
         If that fails, programs import it themselves.
         """
-        if self.start() != GVISOR and not self._has_plotting and _NAMES_PLOTTING.search(code):
+        if _NAMES_PLOTTING.search(code) and self.start() != GVISOR and not self._has_plotting:
             self._has_plotting = True
             if (runner := self._runner) is not None:
                 self._replace_runner(runner)

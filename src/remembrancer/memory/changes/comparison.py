@@ -88,13 +88,10 @@ def change(older: str, newer: str) -> ValueChange | None:
     earlier = [one for one in readings(older) if _can_change(one)]
     for later in after:
         for before in earlier:
-            may_be_certain = not set(before.keys).isdisjoint(later.keys)
-            if hint is not None and not may_be_certain:
-                continue
             result = _compare(before, later)
             if result is None:
                 continue
-            if result.certain and may_be_certain:
+            if result.certain and not set(before.keys).isdisjoint(later.keys):
                 return result
             hint = hint or ValueChange(certain=False, reason=result.reason)
     return hint

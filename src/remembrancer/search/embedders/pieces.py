@@ -19,6 +19,7 @@ _PIECE = 0x0A  # tag of a message of protocol buffers
 _CHARACTERS = 4_096  # of words that are segmented together; bounds memory
 _LOWEST = -1e38
 _FACTOR = 0x9E3779B97F4A7C15  # of the hashes
+_INVERSE = pow(_FACTOR, -1, 1 << 64)
 Hashes = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
 
@@ -136,7 +137,7 @@ class _SpanHashes:
         self._sums = np.zeros(len(codes) + 1, np.uint64)
         powers = _powers(np.uint64(_FACTOR), len(codes))
         np.cumsum((codes + np.uint64(1)) * powers, out=self._sums[1:])
-        self._inverses = _powers(np.uint64(pow(_FACTOR, -1, 1 << 64)), len(codes))
+        self._inverses = _powers(np.uint64(_INVERSE), len(codes))
 
     def of(self, starts: Places, sizes: Places) -> Hashes:
         """Return the hash of each part."""
